@@ -40,10 +40,14 @@ def answer_command(
         asl answer 5f3c... --output '{"approved": true}'
         asl answer 5f3c... --error Refused --cause "not today"
         asl answer 5f3c... --heartbeat
+
+    \f
+    Raises:
+        UsageError: Not exactly one kind of answer is given.
     """
     failed = error is not None or cause is not None
     if (output is not None) + failed + heartbeat != 1:
-        raise click.UsageError("say --output, or --error and --cause, or --heartbeat")
+        raise click.UsageError("use one of --output, --error with --cause, and --heartbeat")
     with open_store(store_file) as store:
         try:
             if heartbeat:
@@ -54,12 +58,14 @@ def answer_command(
                 value = read_input(output or "", "--output")
                 store.tokens.send_task_success(token, console.as_text(value))
         except TokenError as refusal:
-            console.say(f"asl: {type(refusal).__name__}: {refusal}", style="red")
+            console.print_message(f"asl: {type(refusal).__name__}: {refusal}", style="red")
             return Exit.USAGE
         if heartbeat:
             return Exit.OK
         name = store.root(store.execution_of(token))
-        console.say(f"asl: answered; {continue_command(store, 'resume', name)} continues it")
+        console.print_message(
+            f"asl: the task is answered; {continue_command(store, 'resume', name)} continues {name}"
+        )
     return Exit.OK
 
 
@@ -87,8 +93,8 @@ def activity_command(
         task = store.tokens.get_activity_task(activity, worker, wait=wait)
     console.write_result(console.as_text(task))
     if task["taskToken"] is not None:
-        answer = command_for("answer", task["taskToken"])
-        console.say(f"asl: {answer} answers it")
+        answer = command_for("answer", task["taskToken"], "--output", "JSON")
+        console.print_message(f"asl: {answer} answers the task")
     return Exit.OK
 
 
@@ -111,11 +117,15 @@ def feedback_command(
 ) -> Exit:
     """List the feedback requests of an execution, or answer one.
 
-    ID may be the end of a request id. ANSWER is JSON or text.
+    ID may be the end of a request id. ANSWER is JSON or text, and is saved in --memory.
 
     \b
         asl feedback order-17
         asl feedback order-17 /Write@0 4 --memory ratings.db --as ann
+
+    \f
+    Raises:
+        UsageError: ANSWER or --memory is missing.
     """
     with open_store(store_file) as store:
         result = store.result(find_execution(store, execution).name)
@@ -124,10 +134,10 @@ def feedback_command(
             for request in asked:
                 console.write_result(console.as_text(request))
             if not asked:
-                console.say("asl: the execution has no feedback requests")
+                console.print_message("asl: the execution has no feedback requests")
             return Exit.OK
         if answer is None or memory is None:
-            raise click.UsageError("an answer needs ANSWER and --memory")
+            raise click.UsageError("to answer a request, give ANSWER and --memory")
         ids = [each["feedbackId"] for each in asked if each["feedbackId"].endswith(feedback_id)]
         chosen = ids[0] if len(ids) == 1 else feedback_id
         record = asl.give_feedback(result, chosen, value_or_text(answer), memory=memory, by=user)

@@ -1,4 +1,4 @@
-"""`asl approve`: decide on what an execution asks."""
+"""`asl approve`: answer the approval requests of an execution."""
 
 import re
 import shlex
@@ -16,7 +16,7 @@ from asl.cli.stores import (
     continue_command,
     find_execution,
     open_store,
-    prompt_of,
+    prompt_text,
 )
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
@@ -31,13 +31,13 @@ RESERVED = (
     *("approval", "decision", "by", "approver", "comment", "edited", "edited_content", "roles"),
     *("approved", "rejected", "request_id", "digest", "system_user"),
 )
-"""The keys that `--set` may not give."""
+"""Keys that `--set` must not set."""
 LISTED = 20
-"""Requests that a message lists."""
+"""Maximum number of requests in a message."""
 
 
-def _digits(ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
-    """Return the beginning of a digest, in lower case."""
+def _check_digest(ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """Return the first digits of a digest in lower case."""
     if text is not None and not re.fullmatch(f"[0-9a-fA-F]{{{DIGITS},64}}", text):
         message = f"{text!r} is not {DIGITS} hexadecimal digits or more"
         raise click.BadParameter(message, param_hint="--digest")
@@ -73,7 +73,7 @@ def _digits(ctx: click.Context, parameter: click.Parameter, text: str | None) ->
 @click.option(
     "--digest",
     metavar="DIGITS",
-    callback=_digits,
+    callback=_check_digest,
     help="Digest from 'asl inbox'; the answer is refused if the request has changed.",
 )
 @click.option("--role", "roles", metavar="ROLE", multiple=True, help="Role of the approver.")
@@ -98,30 +98,35 @@ def approve_command(
         asl approve order-17 --as ann --comment "fine by me"
         asl approve order-17 --option reject
         asl approve batch-3 --approved 0,2,3 --rejected 1
+
+    \f
+    Raises:
+        UsageError: The options contradict each other.
+        AslError: There is no such request, or its answer is refused.
     """
     if misplaced:
         raise click.UsageError(
             f"the decision is an option: --option {shlex.quote(' '.join(misplaced))}"
         )
-    items = _items(approved=approved, rejected=rejected)
+    items = _parse_items(approved=approved, rejected=rejected)
     if items and option is not None:
-        raise click.UsageError("--option decides on all items: leave out --approved and --rejected")
-    more, edited = _extras(extras), _values("--edit", edits)
+        raise click.UsageError("--option decides all items: omit --approved and --rejected")
+    more, edited = _parse_extras(extras), _parse_pairs("--edit", edits)
     if user is not None:
-        more[SYSTEM_USER] = _user()
-    if request_id is None and ":/" in execution:  # the id of the request, as the inbox shows it
+        more[SYSTEM_USER] = _system_user()
+    if request_id is None and ":/" in execution:  # a request id, copied from 'asl inbox'
         execution, request_id = execution.partition(":/")[0], execution
     with open_store(store_file) as store:
         name = find_execution(store, execution).name
-        request = _request(store, name, request_id)
+        request = _choose_request(store, name, request_id)
         if digest is not None:
             whole = request_digest(request)
             more["digest"] = whole if whole.startswith(digest) else digest
         try:
             record = store.answer(
                 request["requestId"],
-                _first(request) if option is None and not items else option,
-                by=_user() if user is None else user,
+                _first_option(request) if option is None and not items else option,
+                by=_system_user() if user is None else user,
                 comment=comment,
                 edited=edited or None,
                 roles=roles,
@@ -132,20 +137,22 @@ def approve_command(
             if not refusal.late:
                 raise
             go_on = continue_command(store, "resume", store.root(name))
-            raise AslError(f"the answer comes too late; {go_on} continues without it") from None
+            raise AslError(f"the answer is too late: {go_on} continues without it") from None
         policy = store.request(request["requestId"]).get("policy", {})
         go_on = "a worker" if store.workers() else continue_command(store, "resume", name)
     if record is None:
         count, needed = len(policy["received"]), policy["requiredApprovals"]
-        console.say(f"asl: {count} of {needed} approvals: {name} waits for more", style="yellow")
+        console.print_message(
+            f"asl: {name} waits: it has {count} of {needed} approvals", style="yellow"
+        )
         return Exit.PAUSED
     console.write_result(console.as_text(record))
-    console.say(f"asl: decided; {go_on} continues it")
+    console.print_message(f"asl: the request is answered; {go_on} continues {name}")
     return Exit.OK
 
 
-def _user() -> str:
-    """Return the user of the operating system, `user` where it has no name."""
+def _system_user() -> str:
+    """Return the name of the user of the operating system; `user` if unknown."""
     from getpass import getuser
 
     try:
@@ -154,80 +161,83 @@ def _user() -> str:
         return "user"
 
 
-def _first(request: dict[str, Json]) -> str:
-    """Return the decision where none is named: the first option."""
+def _first_option(request: dict[str, Json]) -> str:
+    """Return the default decision: the first option of the request."""
     option: str = request["options"][0]
     if option == ANYTHING:
-        raise click.UsageError("this asks for an answer in your own words: --option ANSWER")
+        raise click.UsageError("the request has no fixed options: use --option ANSWER")
     return option
 
 
-def _request(store: "Store", name: str, request_id: str | None) -> dict[str, Json]:
-    """Return the request that is meant, which must be clear."""
+def _choose_request(store: "Store", name: str, request_id: str | None) -> dict[str, Json]:
+    """Return the request with an id, or the only one of the execution."""
     open_ones = store.pending(name)
-    decided = store.answered_requests(name)  # the same answer twice is one
+    decided = store.answered_requests(name)  # repeating an answer is allowed
     if request_id is not None:
-        return _named(store, name, request_id, [*open_ones, *decided])
+        return _find_request(store, name, request_id, [*open_ones, *decided])
     asked = open_ones or decided
     if len(asked) == 1:
         return asked[0]
     if not open_ones:
-        raise AslError(f"{name} asks nothing that is open: see {command_for('inbox')}")
+        raise AslError(f"{name} has no open request: {command_for('inbox')} lists all")
     raise AslError(
-        f"{name} has several open requests; name one by --request (the end of it is enough):"
-        + _listed(open_ones)
+        f"{name} has several open requests: select one with --request ID, or the end of its id:"
+        + _list_requests(open_ones)
     )
 
 
-def _listed(requests: list[dict[str, Json]]) -> str:
-    lines = [f"\n  {each['requestId']}  {prompt_of(each)}" for each in requests[:LISTED]]
+def _list_requests(requests: list[dict[str, Json]]) -> str:
+    lines = [f"\n  {each['requestId']}  {prompt_text(each)}" for each in requests[:LISTED]]
     more = len(requests) - LISTED
-    return "".join(lines) + (f"\n  and {more} more: see {command_for('inbox')}" if more > 0 else "")
+    rest = f"\n  and {more} more: {command_for('inbox')} lists all" if more > 0 else ""
+    return "".join(lines) + rest
 
 
-def _named(
+def _find_request(
     store: "Store", name: str, request_id: str, known_ones: list[dict[str, Json]]
 ) -> dict[str, Json]:
-    """Return a request by its id or the end of it; one that was answered may be so again."""
+    """Return the request whose id ends with *request_id*, open or answered."""
     meant = [each for each in known_ones if each["requestId"].endswith(request_id)]
     if len(meant) == 1:
         return meant[0]
     if meant:
-        raise AslError(f"several requests of {name} end in {request_id!r}:{_listed(meant)}")
+        raise AslError(f"several requests of {name} end in {request_id!r}:{_list_requests(meant)}")
     try:
         known = store.root(store.execution_of(request_id)) == store.root(name)
     except RequestNotFound:
         known = False
     if not known:
         hint = did_you_mean(request_id, [each["requestId"] for each in known_ones])
-        listed = f"; it has:{_listed(known_ones)}" if known_ones else ""
+        listed = f"; it has:{_list_requests(known_ones)}" if known_ones else ""
         raise AslError(f"{name} has no request {request_id!r}" + (f" ({hint})" if hint else listed))
     return store.request(request_id)
 
 
-def _items(**given: str | None) -> dict[str, Json]:
-    """Return the decisions on the items of a batch, as far as they are given."""
-    return {key: _indices(f"--{key}", text) for key, text in given.items() if text is not None}
+def _parse_items(**given: str | None) -> dict[str, Json]:
+    """Return the decisions on the items of a batch by option; None is left out."""
+    return {
+        key: _parse_indices(f"--{key}", text) for key, text in given.items() if text is not None
+    }
 
 
-def _indices(option: str, text: str) -> list[Json]:
-    """Return the numbers in `0,2,3`; none in an empty text."""
+def _parse_indices(option: str, text: str) -> list[Json]:
+    """Parse numbers such as `0,2,3`; an empty text has none."""
     parts = [part.strip() for part in text.split(",")] if text.strip() else []
     if not all(part.isascii() and part.isdecimal() for part in parts):
         raise click.BadParameter(f"{text!r} is not of the form 0,2,3", param_hint=option)
     return [int(part) for part in parts]
 
 
-def _extras(texts: Sequence[str]) -> dict[str, Json]:
-    extras = _values("--set", texts)
+def _parse_extras(texts: Sequence[str]) -> dict[str, Json]:
+    extras = _parse_pairs("--set", texts)
     for key in extras:
         if key in RESERVED:
             raise click.BadParameter(f"{key!r} has an option of its own", param_hint="--set")
     return extras
 
 
-def _values(option: str, texts: Sequence[str]) -> dict[str, Json]:
-    """Return values by their keys, each given once; one that is no JSON is a text."""
+def _parse_pairs(option: str, texts: Sequence[str]) -> dict[str, Json]:
+    """Parse `KEY=VALUE` pairs with distinct keys; a value that is not JSON is a text."""
     values: dict[str, Json] = {}
     for text in texts:
         key, value = split_pair(text, "KEY=VALUE", option, empty=True)

@@ -1,4 +1,4 @@
-"""What several commands take: documents, the input, profiles."""
+"""Arguments of several commands: documents, inputs and profiles."""
 
 import os
 import sys
@@ -65,7 +65,15 @@ QUOTA = click.option(
 
 
 def select_profile(name: str, quotas: tuple[str, ...]) -> Profile:
-    """Return the profile of this name with the quotas given on the command line."""
+    """Return a profile with changed quotas.
+
+    Args:
+        name: Name of the profile.
+        quotas: Changes as `NAME=VALUE`.
+
+    Raises:
+        BadParameter: A quota is unknown or invalid.
+    """
     try:
         found = profile_named(":".join((name, *quotas)))
     except AslError as error:
@@ -74,17 +82,25 @@ def select_profile(name: str, quotas: tuple[str, ...]) -> Profile:
     return found
 
 
-def _once(ctx: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> Any:
+def _check_stdin_once(
+    ctx: click.Context, parameter: click.Parameter, names: tuple[str, ...]
+) -> Any:
     if names.count("-") > 1:
-        raise click.UsageError("standard input can be read only once: name - once")
+        raise click.UsageError("standard input can be read only once: use - once")
     return names
 
 
-DOCUMENTS = click.argument("documents", metavar="DOC...", nargs=-1, required=True, callback=_once)
+DOCUMENTS = click.argument(
+    "documents", metavar="DOC...", nargs=-1, required=True, callback=_check_stdin_once
+)
 
 
 def list_files(name: str) -> list[str]:
-    """List the documents and agents files of a folder, in alphabetical order; else the name."""
+    """Return the documents and agents files of a folder, sorted; for a file, its name.
+
+    Raises:
+        UsageError: The folder has none.
+    """
     if name == "-" or not os.path.isdir(name):
         return [name]
     from asl.sources.repository import is_document_name
@@ -92,15 +108,14 @@ def list_files(name: str) -> list[str]:
     found = sorted(str(each) for each in Path(name).rglob("*") if is_document_name(each.name))
     if not found:
         endings = "*.asl.json, *.asl.yaml, *.agents.json or *.agents.yaml"
-        raise click.UsageError(f"there is no {endings} in the folder {name!r}: name the files")
+        raise click.UsageError(f"the folder {name!r} has no {endings}: name the files")
     return found
 
 
 class Origin(TypedDict):
-    """How a document is taken from a file.
+    """How a document is read from a file.
 
-    It is what `--dialect`, `--reading`, `--resource`, `--var`, `--vars`, `--root` and `--param`
-    say.
+    The values of `--dialect`, `--reading`, `--resource`, `--var`, `--vars`, `--root` and `--param`.
     """
 
     dialect: str | None
@@ -121,19 +136,19 @@ DEFAULT_ORIGIN: Origin = {
     "root": None,
     "parameters": {},
 }
-"""A document by itself."""
+"""The origin without any option."""
 
 
-def _folder(ctx: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
+def _check_folder(ctx: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
     if name is not None and not os.path.isdir(name):
-        raise click.BadParameter(f"{name!r} is no folder", param_hint="--root")
+        raise click.BadParameter(f"{name!r} is not a folder", param_hint="--root")
     return name
 
 
 ROOT = click.option(
     "--root",
     metavar="FOLDER",
-    callback=_folder,
+    callback=_check_folder,
     help="Folder that contains all files that the document may import or name.",
 )
 
@@ -175,14 +190,14 @@ _ORIGIN = (
 
 
 def with_options(options: Iterable[Callable[[Command], Command]], command: Command) -> Command:
-    """Add options to a command, in their order."""
+    """Add options to a command in their order."""
     for option in reversed([*options]):
         command = option(command)
     return command
 
 
 def origin_options(command: Command) -> Command:
-    """Add the options that say how a document is taken from a file, as the argument `origin`."""
+    """Add the options for reading a document; the command receives them as `origin`."""
 
     @wraps(command)
     def with_origin(
@@ -198,7 +213,7 @@ def origin_options(command: Command) -> Command:
     ) -> Any:
         origin: Origin = {
             "dialect": dialect,
-            "reading": dict(map(_option, options)),
+            "reading": dict(map(_parse_reading, options)),
             "resource": resource,
             "variables": dict(
                 split_pair(each, "NAME=VALUE", "--var", empty=True) for each in pairs
@@ -208,7 +223,7 @@ def origin_options(command: Command) -> Command:
                 **{name: value for file in files for name, value in read_table(file).items()},
             },
             "root": root,
-            "parameters": dict(map(_parameter, values)),
+            "parameters": dict(map(_parse_parameter, values)),
         }
         return command(*args, origin=origin, **others)
 
@@ -216,35 +231,45 @@ def origin_options(command: Command) -> Command:
 
 
 def _project_variables() -> Mapping[str, Json]:
-    """Return the values of placeholders that the project sets."""
+    """Return the placeholder values of the project."""
     project = click.get_current_context().obj
     return project.variables if isinstance(project, Project) else {}
 
 
 def split_pair(text: str, form: str, option: str, *, empty: bool = False) -> tuple[str, str]:
-    """Split `NAME=VALUE`, which an option calls by its own *form*; a value may be *empty*."""
+    """Split `NAME=VALUE` at the first equals sign.
+
+    Args:
+        text: The value of an option.
+        form: The form to show in the error, such as `NAME=FILE`.
+        option: Name of the option.
+        empty: Whether the value may be empty.
+
+    Raises:
+        BadParameter: The text has another form.
+    """
     name, equals, value = text.partition("=")
     if not name or not equals or not (value or empty):
-        raise click.BadParameter(f"{text!r} is not {form}", param_hint=option)
+        raise click.BadParameter(f"{text!r} does not have the form {form}", param_hint=option)
     return name, value
 
 
 def value_or_text(text: str) -> Json:
-    """Return the value of a JSON text, and any other text as it is."""
+    """Return the value of a JSON text; any other text unchanged."""
     try:
         return read_data(text)
     except ValueError:
         return text
 
 
-def _option(text: str) -> tuple[str, Json]:
-    return _parameter(text, "--reading") if "=" in text else (text, True)
+def _parse_reading(text: str) -> tuple[str, Json]:
+    return _parse_parameter(text, "--reading") if "=" in text else (text, True)
 
 
-def _parameter(text: str, option: str = "--param") -> tuple[str, Json]:
+def _parse_parameter(text: str, option: str = "--param") -> tuple[str, Json]:
     name, equals, value = text.partition("=")
     if not name.removesuffix(":") or not equals:
-        message = f"{text!r} is neither NAME=TEXT nor NAME:=JSON"
+        message = f"{text!r} does not have the form NAME=TEXT or NAME:=JSON"
         raise click.BadParameter(message, param_hint=option)
     if not name.endswith(":"):
         return name, value
@@ -263,7 +288,12 @@ def read_table(file: str) -> dict[str, Json]:
 
 
 def read_document(name: str, origin: Origin) -> "Document":
-    """Read the document of this file, of standard input for `-`."""
+    """Read a document from a file, or from standard input for `-`.
+
+    Raises:
+        InvalidDocument: It cannot be read as a document.
+        AslError: The file does not exist or is an agents file.
+    """
     from asl.dialects import load
 
     if name == "-":
@@ -273,12 +303,12 @@ def read_document(name: str, origin: Origin) -> "Document":
         from asl.agents.file import is_agents_file
 
         if is_agents_file(document):
-            raise AslError(f"{name!r} is an agents file: 'asl run DOC --agents {name}' uses it")
+            raise AslError(f"{name!r} is an agents file: use it in 'asl run DOC --agents {name}'")
     return document
 
 
 def read_documents(name: str, origin: Origin) -> "list[Document | InvalidDocument]":
-    """Read every document of this file: a template may hold several."""
+    """Read all documents of a file; a template may have several."""
     from asl.dialects import load_each
 
     if name == "-":
@@ -289,10 +319,10 @@ def read_documents(name: str, origin: Origin) -> "list[Document | InvalidDocumen
 def read_folder(
     folder: str, origin: Origin
 ) -> "Iterator[tuple[str, list[Document | InvalidDocument]]]":
-    """Yield every template, document and agents file below a folder with what is in it.
+    """Yield each template, document and agents file of a folder with its documents.
 
-    A file that a template names is read as the template uses it, and not once more by itself.
-    Templates may name any file of the repository.
+    A file that a template names is read as part of the template, not by itself. Templates may name
+    any file of the repository.
     """
     from asl.dialects import load_each
     from asl.sources.read_context import repository_of
@@ -326,12 +356,16 @@ def read_folder(
 
 def _path(name: str) -> Path:
     if "://" in name:
-        raise AslError(f"cannot read {name!r}: a document is a file, or - for standard input")
+        raise AslError(f"cannot read {name!r}: DOC must be a file, or - for standard input")
     return Path(name)
 
 
 def read_input(text: str, option: str = "--input") -> Json:
-    """Read the value that an option gives: JSON, `@FILE`, or `-` for standard input."""
+    """Read the value of an option: JSON, `@FILE`, or `-` for standard input.
+
+    Raises:
+        AslError: The text is not JSON, or the file cannot be read.
+    """
     with report_as_usage():
         if text == "-":
             return read_value(sys.stdin.buffer.read(), name="<stdin>", format="json").value
@@ -342,12 +376,16 @@ def read_input(text: str, option: str = "--input") -> Json:
         except InvalidDocument:
             if not os.path.isfile(text):
                 raise
-            raise AslError(f"{text!r} is a file: {option} @{text} reads it") from None
+            raise AslError(f"{text!r} is a file: use {option} @{text}") from None
 
 
 @contextmanager
 def report_as_usage() -> Iterator[None]:
-    """Turn faults of reading into wrong usage: it is not the document that has errors."""
+    """Turn the InvalidDocument of an input or agents file into a usage error.
+
+    Raises:
+        AslError: The body raises InvalidDocument.
+    """
     try:
         yield
     except InvalidDocument as refusal:
@@ -355,7 +393,7 @@ def report_as_usage() -> Iterator[None]:
 
         text = render_text(refusal.report, color=has_colour(sys.stderr))
         document = refusal.report.document
-        name = "this" if document is None else document.source.name
+        name = "the text" if document is None else document.source.name
         raise AslError(f"{name} cannot be used\n{text}") from None
 
 
@@ -369,7 +407,7 @@ AGENTS = click.option(
 
 
 def read_workflows(pairs: Iterable[str], origin: Origin) -> "dict[str, Document]":
-    """Read the documents that `NAME=FILE` pairs name; `FILE#RESOURCE` is one of a template."""
+    """Read the documents of `NAME=FILE` or `NAME=FILE#RESOURCE` pairs by name."""
     found = {}
     for each in pairs:
         name, file = split_pair(each, "NAME=FILE", "--workflow")
@@ -377,12 +415,12 @@ def read_workflows(pairs: Iterable[str], origin: Origin) -> "dict[str, Document]
         own: Origin = {
             **DEFAULT_ORIGIN,
             "resource": resource or None,
-            # not every file needs all of the variables
+            # as defaults, because not every file uses all of the variables
             "defaults": {**origin["defaults"], **origin["variables"]},
             "root": origin["root"],
         }
         found[name] = read_document(path, own)
-    for document in [*found.values()]:  # an ARN has the name that a template gives
+    for document in [*found.values()]:  # ARNs contain the name in the template
         if document.deployed is not None:
             found.setdefault(document.deployed, document)
     return found
@@ -391,7 +429,7 @@ def read_workflows(pairs: Iterable[str], origin: Origin) -> "dict[str, Document]
 def names_in_agents_files(
     files: Iterable[str],
 ) -> tuple[frozenset[str] | None, frozenset[str] | None]:
-    """Return the agents and the resources that agents files bind; None without a file."""
+    """Return the names of agents and of resources in agents files; None if there is no file."""
     from asl.agents.file import load_bindings
 
     with report_as_usage():

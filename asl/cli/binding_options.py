@@ -21,7 +21,7 @@ from asl.cli.arguments import (
     split_pair,
     with_options,
 )
-from asl.cli.console import stdout_to_stderr, warn
+from asl.cli.console import print_warnings, stdout_to_stderr
 from asl.core.document import Document, Loadable
 from asl.core.errors import AslError
 from asl.core.lazy import lazy_pattern
@@ -127,7 +127,7 @@ _PASSWORD = lazy_pattern("://[^/@]*:[^/@]*@")
 
 
 class BindingOptions(NamedTuple):
-    """What the options say, each as it was written."""
+    """The values of the options, unparsed."""
 
     agent_files: tuple[str, ...]
     agent_pairs: tuple[str, ...]
@@ -143,7 +143,7 @@ class BindingOptions(NamedTuple):
 
     @property
     def options(self) -> list[str]:
-        """The options as words of a command; passwords in URLs are left out."""
+        """The options as words of a command, without the passwords of URLs."""
         words: list[str] = []
         for flag, values in zip(_FLAGS, self, strict=True):
             for value in values:
@@ -151,10 +151,7 @@ class BindingOptions(NamedTuple):
         return words
 
     def record(self, store: "Store") -> None:
-        """Record the options with the executions that *store* runs from here on, if there are any.
-
-        The hints of later commands repeat them.
-        """
+        """Record the options with the next executions of a store, for hints of later commands."""
         if self.options:
             store.record_command(self.options, os.getcwd())
 
@@ -165,33 +162,44 @@ class BindingOptions(NamedTuple):
         *,
         quiet: bool = False,
     ) -> Bindings:
-        """Return what a run of the document takes; of what is said twice the last one wins.
+        """Return the bindings for a run; the last one of a name counts.
 
-        Without a document, what a run of any document takes: mocks are for one of them.
+        Args:
+            document: The document to run; None for any document, without mocks.
+            origin: How the files of `--workflow` are read.
+            quiet: Whether to omit the warnings about agents files.
+
+        Raises:
+            UsageError: `--mock` is used without a document.
+            AslError: An option or a file is invalid.
         """
         if document is None and self.mock_cases:
-            raise click.UsageError("--mock is for one document: name it with 'asl run'")
+            raise click.UsageError("--mock needs a document: use it with 'asl run'")
         bound = bind_agents(self.agent_files, self.agent_pairs, quiet=quiet)
         return {
             "agents": bound.agents,
             "resources": bound.resources,
-            "mocks": {**bound.mocks, **(_mocks(self.mock_cases, document) if document else {})},
+            "mocks": {
+                **bound.mocks,
+                **(_load_mocks(self.mock_cases, document) if document else {}),
+            },
             "tools": {**bound.servers, **bound.tools},
             "buckets": dict(
                 split_pair(each, "NAME=FOLDER", "--bucket") for each in self.bucket_pairs
             ),
-            "workflows": _startable(document, read_workflows(self.workflow_pairs, origin)) or None,
+            "workflows": _startable_workflows(document, read_workflows(self.workflow_pairs, origin))
+            or None,
             "notify": self.channels or None,
             "request_link": self.request_links[-1] if self.request_links else None,
             "memory": _memories(self.memory_places, bound) or None,
             "pools": dict(split_pair(each, "NAME=AMOUNT", "--pool") for each in self.pool_pairs),
-            "sinks": _sinks(self.sink_pairs),
+            "sinks": _named_sinks(self.sink_pairs),
             "policy": self.policy_files[-1] if self.policy_files else None,
         }
 
 
 def binding_options(command: Command) -> Command:
-    """Add the options that bind the names of a document, as the argument `binding`."""
+    """Add the options for bindings; the command receives them as `binding`."""
 
     @wraps(command)
     def with_binding(*args: Any, **options: Any) -> Any:
@@ -205,12 +213,18 @@ def binding_options(command: Command) -> Command:
 def bind_agents(
     files: Iterable[str], pairs: Iterable[str] = (), *, quiet: bool = False
 ) -> FileBindings:
-    """Bind what agents files and `NAME=module:function` pairs say; the last one wins.
+    """Return the bindings of agents files and `NAME=module:function` pairs; the last one counts.
 
-    What is found in a file that stops nothing is told, unless *quiet*.
+    Modules are imported from the installed packages, then from the folder of the agents file, then
+    from the current folder.
 
-    Modules are looked for in the folder of the agents file that names them and in the current
-    one, after all that is installed.
+    Args:
+        files: Agents files.
+        pairs: Pairs of `--agent`.
+        quiet: Whether to omit the warnings about files.
+
+    Raises:
+        AslError: A file cannot be read or a function cannot be imported.
     """
     from asl.agents.adapters import named_agent
 
@@ -219,7 +233,7 @@ def bind_agents(
         from asl.agents.file import load_bindings
 
         with report_as_usage():
-            bound = bound | load_bindings(file, warn=None if quiet else warn)
+            bound = bound | load_bindings(file, warn=None if quiet else print_warnings)
     for each in pairs:
         name, function = split_pair(each, "NAME=module:function", "--agent")
         try:
@@ -229,18 +243,18 @@ def bind_agents(
     return bound
 
 
-def _startable(
+def _startable_workflows(
     document: "Program | Document | None", given: "dict[str, Document]"
 ) -> "Mapping[str, Program | Document | Loadable] | None":
-    """Return the workflows that a document may start, with those of its own template."""
+    """Return the workflows that a document may start, including those of its template."""
     return find_startable_workflows(document, given) if isinstance(document, Document) else given
 
 
 def _memories(places: Iterable[str], files: FileBindings) -> "dict[str, Memory]":
-    """Return the memories that agents files, `WHERE` and `BACKEND=WHERE` name; the last one wins.
+    """Return the memories of agents files and of `WHERE` or `BACKEND=WHERE`; the last one counts.
 
-    A word before `=` is a backend; a path with such a beginning is written `./a=b.db`. What
-    `custom=module:name` names is a memory, or a function without parameters that makes one.
+    A word before `=` is a backend: write a path such as `a=b.db` as `./a=b.db`. The backend
+    `custom=module:name` is a memory, or a function without parameters that returns one.
     """
     from asl.memories import BACKENDS, bind_memory
 
@@ -248,7 +262,9 @@ def _memories(places: Iterable[str], files: FileBindings) -> "dict[str, Memory]"
     for place in places:
         backend, equals, where = place.partition("=")
         if place in BACKENDS:
-            raise click.BadParameter(f"say where it is: {place}=WHERE", param_hint="--memory")
+            raise click.BadParameter(
+                f"{place!r} has no place: use {place}=WHERE", param_hint="--memory"
+            )
         if not equals or not backend.isidentifier():
             found |= bind_memory(place)
         elif backend == "custom":
@@ -259,19 +275,21 @@ def _memories(places: Iterable[str], files: FileBindings) -> "dict[str, Memory]"
     return found
 
 
-def _sinks(pairs: Iterable[str]) -> "Sinks":
-    """Return the sinks that `CHANNEL=WHERE` pairs name; the last one wins."""
+def _named_sinks(pairs: Iterable[str]) -> "Sinks":
+    """Return the sinks of `CHANNEL=WHERE` pairs by channel; the last one counts."""
     named = dict(split_pair(each, "CHANNEL=WHERE", "--sink") for each in pairs)
     return {channel: named_sink(where, (Path(),)) for channel, where in named.items()}
 
 
-def _mocks(specs: Iterable[str], document: "Program | Document") -> dict[str, Any]:
-    """Read the mocks that `FILE#Case` and `FILE#Machine/Case` say; the last one wins."""
+def _load_mocks(specs: Iterable[str], document: "Program | Document") -> dict[str, Any]:
+    """Read the mocks of `FILE#Case` and `FILE#Machine/Case`; the last one counts."""
     found: dict[str, Any] = {}
     for spec in specs:
         file, mark, case = spec.rpartition("#")
         if not (file and mark and case):
-            raise click.BadParameter(f"{spec!r} is not FILE#CASE", param_hint="--mock")
+            raise click.BadParameter(
+                f"{spec!r} does not have the form FILE#CASE", param_hint="--mock"
+            )
         with report_as_usage():
             found |= asl.load_mocks(file, case, document=document)
     return found

@@ -1,4 +1,4 @@
-"""`asl check`: everything that is wrong with documents."""
+"""`asl check`: errors and warnings of documents."""
 
 import os
 import sys
@@ -34,16 +34,16 @@ from asl.core.render.text import render_text
 __all__ = ["check_command"]
 
 
-class Names(TypedDict):
-    """The names that somebody answers for, None where nothing is said of them."""
+class BoundNames(TypedDict):
+    """The names that are bound; None if unknown."""
 
     agents: Collection[str] | None
     resources: Collection[str] | None
     workflows: Collection[str] | None
 
 
-class Settings(TypedDict):
-    """How strictly to check."""
+class CheckSettings(TypedDict):
+    """Options of a check."""
 
     strict: bool
     express: bool
@@ -97,49 +97,53 @@ def check_command(
     machine of a template is checked unless --resource selects one. In a folder all templates,
     documents and agents files are checked; a definition that a template uses is checked with the
     values of the template. Exits with 3 if a document has errors.
+
+    \f
+    Raises:
+        UsageError: The options contradict each other, or a folder has no documents.
     """
     chosen = select_profile(profile, quotas)
     if format_ == "aws" and not chosen.aws:
-        raise click.UsageError("--format aws shows what AWS reports: add --profile aws")
+        raise click.UsageError("--format aws needs --profile aws")
     agents, resources = names_in_agents_files(agent_files)
     startable = read_workflows(workflow_pairs, origin) or None
     if not origin["parameters"]:
-        origin["parameters"] = None  # a template is right whatever an Include will give it
+        origin["parameters"] = None  # check a template for any parameters
     folders = {name for name in documents if name != "-" and os.path.isdir(name)}
     if folders and origin["resource"] is not None:
-        raise click.UsageError("--resource is a state machine of one file: name the file")
-    if len(documents) > 1 or folders:  # what one of them does not need, another may
+        raise click.UsageError("--resource needs a file, not a folder: name the template")
+    if len(documents) > 1 or folders:  # not every document uses all of the variables
         origin["defaults"] = {**origin["defaults"], **origin["variables"]}
         origin["variables"] = {}
     reports: list[Report] = []
     missing = []
     checked = set(documents)
-    names: Names = {"agents": agents, "resources": resources, "workflows": startable}
-    settings: Settings = {"strict": strict, "express": express}
+    names: BoundNames = {"agents": agents, "resources": resources, "workflows": startable}
+    settings: CheckSettings = {"strict": strict, "express": express}
     for name in documents:
         try:
-            for file, found in _files(name, origin, name in folders):
+            for file, found in _read_files(name, origin, name in folders):
                 checked.add(file)
                 reports += _reports(found, chosen, names, settings)
         except DocumentNotFound as error:
             missing.append(error)
-    reports = _once(reports)
+    reports = _without_repeats(reports)
     known = set(map(os.path.realpath, checked))
-    reports += _of_agents([f for f in agent_files if os.path.realpath(f) not in known], strict)
+    reports += _agents_reports([f for f in agent_files if os.path.realpath(f) not in known], strict)
     shown = [_errors_only(each) for each in reports] if quiet else reports
     if any(shown) or (reports and not quiet) or format_ in ("json", "sarif", "aws"):
-        console.write_result(_rendered(shown, format_))
+        console.write_result(_render(shown, format_))
     for unread in missing:
-        console.say(f"asl: {unread}", style="red")
+        console.print_message(f"asl: {unread}", style="red")
     if missing:
         return Exit.USAGE
     return Exit.OK if all(report.ok for report in reports) else Exit.INVALID
 
 
-def _files(
+def _read_files(
     name: str, origin: Origin, is_folder: bool
 ) -> Iterator[tuple[str, list[Document | InvalidDocument]]]:
-    """Yield a file, or those of a folder, with the documents in it."""
+    """Yield a file, or the files of a folder, with their documents."""
     if not is_folder:
         try:
             yield name, read_documents(name, origin)
@@ -148,16 +152,16 @@ def _files(
         return
     found = [*read_folder(name, origin)]
     if not any(documents for _, documents in found):
-        message = "there is no template, definition or agents file in the folder"
-        raise click.UsageError(f"{message} {name!r}: name the files")
+        message = f"the folder {name!r} has no template, definition or agents file"
+        raise click.UsageError(f"{message}: name the files")
     yield from found
 
 
 def _reports(
     documents: Iterable[Document | InvalidDocument],
     profile: Profile,
-    names: Names,
-    settings: Settings,
+    names: BoundNames,
+    settings: CheckSettings,
 ) -> Iterator[Report]:
     from asl.agents.file import check_agents, is_agents_file
 
@@ -170,8 +174,8 @@ def _reports(
             yield check(each, profile, **names, **settings)
 
 
-def _once(reports: Iterable[Report]) -> list[Report]:
-    """Return reports without what was found before: several templates may use one definition."""
+def _without_repeats(reports: Iterable[Report]) -> list[Report]:
+    """Return reports without repeated findings: several templates may use one definition."""
     seen: set[Diagnostic] = set()
     kept = []
     for report in reports:
@@ -181,8 +185,8 @@ def _once(reports: Iterable[Report]) -> list[Report]:
     return kept
 
 
-def _of_agents(files: Collection[str], strict: bool) -> Iterator[Report]:
-    """Yield what is found in agents files in which something is found."""
+def _agents_reports(files: Collection[str], strict: bool) -> Iterator[Report]:
+    """Yield the reports of agents files with findings."""
     from asl.agents.file import check_agents
 
     for file in sorted({*files}):
@@ -195,7 +199,7 @@ def _errors_only(report: Report) -> Report:
     return Report(report.of(Severity.ERROR), report.document)
 
 
-def _rendered(reports: list[Report], format_: str) -> str:
+def _render(reports: list[Report], format_: str) -> str:
     if format_ == "text":
         return render_text(reports, color=console.has_colour(sys.stdout))
     return RENDERERS[format_](reports)

@@ -21,39 +21,39 @@ __all__ = [
     "Exit",
     "as_text",
     "clip",
-    "count_of",
+    "count_noun",
     "discard_stdout",
+    "error_text",
     "exit_of_status",
     "flush",
     "fold_line",
     "has_colour",
+    "is_terminal",
     "item_failures",
     "json_line",
     "make_folder",
-    "on_terminal",
-    "reason",
-    "report",
+    "output_error",
+    "print_message",
+    "print_report",
+    "print_styled",
+    "print_warnings",
     "reserve_stdout",
-    "say",
-    "say_styled",
     "stdout_to_stderr",
-    "warn",
     "write_document",
-    "write_error",
     "write_file",
     "write_line",
     "write_result",
 ]
 
 
-def on_terminal(stream: TextIO) -> bool:
+def is_terminal(stream: TextIO) -> bool:
     """Return whether a stream is a terminal that understands control sequences."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def has_colour(stream: TextIO) -> bool:
     """Return whether to write colours to a stream (no-color.org)."""
-    return on_terminal(stream) and not os.environ.get("NO_COLOR")
+    return is_terminal(stream) and not os.environ.get("NO_COLOR")
 
 
 def reserve_stdout() -> None:
@@ -63,7 +63,7 @@ def reserve_stdout() -> None:
     """
     try:
         if (sys.stdout.fileno(), sys.stderr.fileno()) != (1, 2):
-            return  # one of them was closed, or is none of the system's
+            return  # a stream is closed or replaced
         results = os.dup(1)
     except OSError:
         return
@@ -73,7 +73,7 @@ def reserve_stdout() -> None:
 
 @contextmanager
 def stdout_to_stderr() -> Iterator[None]:
-    """Redirect what agents print to standard error."""
+    """Redirect the output of agents to standard error."""
     with redirect_stdout(sys.stderr):
         yield
 
@@ -81,7 +81,7 @@ def stdout_to_stderr() -> Iterator[None]:
 def write_result(text: str, stream: TextIO | None = None) -> None:
     """Write a result to standard output or *stream* and flush; raises AslError on failure."""
     stream = stream or sys.stdout
-    with _faults_told():
+    with _output_errors():
         stream.write(text if text.endswith("\n") else f"{text}\n")
         stream.flush()
 
@@ -105,49 +105,51 @@ def write_document(text: str) -> None:
 
 def flush() -> None:
     """Flush standard output; raises AslError on failure."""
-    with _faults_told():
+    with _output_errors():
         sys.stdout.flush()
 
 
 @contextmanager
-def _faults_told() -> Iterator[None]:
+def _output_errors() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise write_error(error) from None
+        raise output_error(error) from None
 
 
-def write_error(error: OSError) -> AslError:
+def output_error(error: OSError) -> AslError:
     """Return the error for a failed write to standard output, and discard the rest."""
     discard_stdout()
-    return AslError(f"cannot write to standard output: {_why(error)}")
+    return AslError(f"cannot write to standard output: {_os_reason(error)}")
 
 
-def count_of(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 fault`, `2 faults`."""
+def count_noun(number: int, noun: str) -> str:
+    """Return a number and a noun: `1 fault`, `2 faults`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def as_text(value: Json) -> str:
     """Return a JSON value as text: indented for a terminal, else on one line."""
-    if on_terminal(sys.stdout):
+    if is_terminal(sys.stdout):
         return printable_json(json.dumps(value, ensure_ascii=False, indent=2))
     return json_line(value)
 
 
 def json_line(value: Json) -> str:
-    """Return a JSON value as one line that is safe to show."""
+    """Return a JSON value as one printable line."""
     return printable_json(compact(value))
 
 
 def fold_line(line: str, *, hanging: int = 4) -> str:
-    """Return a line as lines that a terminal has room for; words longer than that stay whole.
+    """Wrap a line at the width of the terminal, between words.
 
-    The lines after the first one are indented by *hanging* more.
+    Args:
+        line: The line.
+        hanging: Additional indentation of the following lines.
     """
-    if not on_terminal(sys.stdout):
+    if not is_terminal(sys.stdout):
         return line
     from shutil import get_terminal_size
     from textwrap import fill
@@ -164,30 +166,30 @@ def fold_line(line: str, *, hanging: int = 4) -> str:
     )
 
 
-def say(text: str, *, style: str | None = None) -> None:
+def print_message(text: str, *, style: str | None = None) -> None:
     """Write a line to standard error; *style* is a colour for its first word (`asl:`)."""
     head, colon, rest = printable(text, lines=True).partition(":")
     text = head + colon + rest
     if style is not None and has_colour(sys.stderr):
         text = click.style(head + colon, fg=style, bold=True) + rest
-    say_styled(text)
+    print_styled(text)
 
 
-def say_styled(text: str) -> None:
-    """Write text with colours of ours to standard error; its data is printable already."""
+def print_styled(text: str) -> None:
+    """Write a printable text with its colours to standard error."""
     sys.stderr.write(f"{text}\n")
 
 
-def report(found: Report | list[Report], *, end: str = "") -> None:
+def print_report(found: Report | list[Report], *, end: str = "") -> None:
     """Write findings to standard error."""
     from asl.core.render.text import render_text
 
-    say_styled(render_text(found, color=has_colour(sys.stderr)) + end)
+    print_styled(render_text(found, color=has_colour(sys.stderr)) + end)
 
 
-def warn(found: Report) -> None:
+def print_warnings(found: Report) -> None:
     """Write warnings to standard error, with a blank line after them."""
-    report(found, end="\n")
+    print_report(found, end="\n")
 
 
 def item_failures(counts: Mapping[str, Json], failures: Sequence[Json]) -> Iterator[str]:
@@ -195,13 +197,13 @@ def item_failures(counts: Mapping[str, Json], failures: Sequence[Json]) -> Itera
     of = f" of {counts['total']}" if "total" in counts else ""
     yield f"{counts['failed']}{of} items failed"
     for each in failures:
-        why = reason(each.get("error"), each.get("cause")) or "no error name"
+        why = error_text(each.get("error"), each.get("cause")) or "no error name"
         yield f"item {each['index']}: {why}"
     if counts["failed"] > len(failures):
         yield f"... the first {len(failures)} failures"
 
 
-def reason(error: str | None, cause: str | None) -> str:
+def error_text(error: str | None, cause: str | None) -> str:
     """Return an error name with its cause; empty without either."""
     return ": ".join(printable(each) for each in (error, cause) if each)
 
@@ -213,7 +215,7 @@ def clip(value: Json, limit: int) -> str:
 
 
 def discard_stdout() -> None:
-    """Discard all further standard output: its reader is gone."""
+    """Discard all further standard output, after its reader has closed it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -234,11 +236,15 @@ def write_file(path: str, text: str, *, private: bool = False) -> None:
         with open(path, "w", encoding="utf-8", opener=opener) as stream:
             stream.write(text)
     except OSError as error:
-        raise AslError(f"cannot write {path!r}: {_why(error)}") from None
+        raise AslError(f"cannot write {path!r}: {_os_reason(error)}") from None
 
 
 def require_writable(path: str) -> None:
-    """Raise AslError if no file can be written there; asked before the work that it is for."""
+    """Check before a run that a file can be written afterwards.
+
+    Raises:
+        AslError: The file cannot be written.
+    """
     folder = os.path.dirname(path) or "."
     if os.path.isdir(path):
         raise AslError(f"cannot write {path!r}: is a directory")
@@ -260,10 +266,10 @@ def make_folder(path: str, *, private: bool = False) -> None:
         else:
             os.makedirs(path, exist_ok=True)
     except OSError as error:
-        raise AslError(f"cannot make the folder {path!r}: {_why(error)}") from None
+        raise AslError(f"cannot make the folder {path!r}: {_os_reason(error)}") from None
 
 
-def _why(error: OSError) -> str:
+def _os_reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 

@@ -1,4 +1,4 @@
-"""`asl convert`: documents in another language, and what is lost on the way."""
+"""`asl convert`: documents in another workflow language, and reports of losses."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -27,12 +27,12 @@ from asl.dialects.registry import dialect
 __all__ = ["convert_command"]
 
 ENDINGS: Final = (".asl.json", ".asl.yaml", ".asl.yml", ".json", ".yaml", ".yml")
-WRITTEN: Final[Mapping[str, str]] = {
+FILE_ENDINGS: Final[Mapping[str, str]] = {
     "asl": ".asl.json",
     "amazon": ".asl.json",
     "contenox": ".json",
 }
-"""How a file in a folder ends, by its language; those of others are in YAML."""
+"""File endings by language; other languages use YAML."""
 
 
 @click.command("convert")
@@ -96,11 +96,11 @@ def convert_command(
         asl convert flow.asl.json --to amazon --as Judge=arn:aws:lambda:eu-west-1:1:function:judge
 
     Several documents need a folder as --output. Exits with 3 if a DOC has errors or, with --strict,
-    losses; the others are written nevertheless.
+    losses; the other documents are written.
     """
     if no_implicit_retry:
         origin["reading"] = {**origin["reading"], "implicit_retry": False}
-    writing = _writing(renamed, names, tools, chain)
+    writing = _writer_options(renamed, names, tools, chain)
     dialect(to)
     targets = _targets(documents, output, to)
     batch, unread = _Batch(strict), 0
@@ -112,28 +112,28 @@ def convert_command(
         except AslError as error:
             if len(targets) == 1:
                 raise
-            console.say(f"asl: {name}: {error}", style="red")
+            console.print_message(f"asl: {name}: {error}", style="red")
             unread += 1
         else:
-            batch.take(conversion, target)
-    _tell(batch.reports, form)
-    _write(batch.written, output, force=force)
+            batch.add(conversion, target)
+    _print_reports(batch.reports, form)
+    _write_files(batch.written, output, force=force)
     if batch.printed is not None:
         console.write_document(batch.printed)
     if len(targets) > 1 and form == "text":
         done = len(targets) - batch.refused - unread
-        console.say(f"{done} of {len(targets)} documents are written into {output}")
+        console.print_message(f"asl: wrote {done} of {len(targets)} documents to {output}")
     return Exit.USAGE if unread else Exit.INVALID if batch.refused else Exit.OK
 
 
-def _writing(
+def _writer_options(
     renamed: Iterable[str], names: str | None, tools: tuple[str, ...], chain: str | None
 ) -> dict[str, Any]:
-    """Return the options of the writer, as far as they are given."""
+    """Return the options of the writer that are set."""
     writing: dict[str, Any] = {}
     if renamed or names is not None:
         given = dict(split_pair(each, "NAME=NAME", "--as") for each in renamed)
-        writing["names"] = {**_listed(names), **given}
+        writing["names"] = {**_read_names(names), **given}
     if tools:
         writing["tools"] = tools
     if chain is not None:
@@ -143,42 +143,46 @@ def _writing(
 
 @dataclass(slots=True)
 class _Batch:
-    """The documents of one call: what is told of them, and what is to be written."""
+    """The reports and the files of one call."""
 
     strict: bool
     reports: list[Report] = field(default_factory=list)
     written: dict[str, str] = field(default_factory=dict)
-    """Texts by the paths of their files."""
+    """Texts by path."""
     printed: str | None = None
     refused: int = 0
 
     def refuse(self, report: Report) -> None:
-        """Tell why a document is not written."""
+        """Record why a document is not written."""
         self.reports.append(report)
         self.refused += 1
 
-    def take(self, conversion: "Conversion", target: str | None) -> None:
-        """Write a document to a file, or print it; raises AslError where it cannot be either."""
-        losses = _stricter(conversion.losses) if self.strict else conversion.losses
+    def add(self, conversion: "Conversion", target: str | None) -> None:
+        """Add a document to the files, or to the output if *target* is None.
+
+        Raises:
+            AslError: The document imports files and is printed, or two documents share a file.
+        """
+        losses = _warnings_as_errors(conversion.losses) if self.strict else conversion.losses
         if self.strict and not losses.ok:
             self.refuse(losses)
             return
         self.reports.append(losses)
         if target is None:
-            _alone(conversion)
+            _refuse_imports(conversion)
             self.printed = conversion.text
         else:
-            _add(self.written, conversion, target)
+            _add_files(self.written, conversion, target)
 
 
 def _targets(documents: Iterable[str], output: str | None, to: str) -> dict[str, str | None]:
-    """Return where each document is written, None for standard output."""
+    """Return the path for each document; None for standard output."""
     names = [*dict.fromkeys(documents)]
     folder = output is not None and (output.endswith("/") or os.path.isdir(output))
     if len(names) > 1 and not folder:
-        raise click.UsageError("several documents are written into a folder: add -o FOLDER/")
+        raise click.UsageError("several documents need a folder: add -o FOLDER/")
     if output is None or not folder:
-        _beside(names[0], output)
+        _refuse_overwrite(names[0], output)
         return {names[0]: output}
     found: dict[str, str | None] = {}
     for name in names:
@@ -186,43 +190,43 @@ def _targets(documents: Iterable[str], output: str | None, to: str) -> dict[str,
             raise click.UsageError("standard input has no name for a file: add -o FILE")
         base = os.path.basename(name)
         stem = next((base.removesuffix(each) for each in ENDINGS if base.endswith(each)), base)
-        target = os.path.join(output, stem + WRITTEN.get(to, ".yaml"))
+        target = os.path.join(output, stem + FILE_ENDINGS.get(to, ".yaml"))
         other = next((each for each in found if found[each] == target), None)
         if other is not None:
             raise click.UsageError(f"{other!r} and {name!r} would both be written to {target!r}")
-        _beside(name, target)
+        _refuse_overwrite(name, target)
         found[name] = target
     return found
 
 
-def _beside(name: str, target: str | None) -> None:
+def _refuse_overwrite(name: str, target: str | None) -> None:
     if target is not None and os.path.realpath(name) == os.path.realpath(target):
-        raise click.UsageError(f"{name!r} would be replaced by what it is converted to")
+        raise click.UsageError(f"the output would overwrite {name!r}: choose another --output")
 
 
-def _alone(conversion: "Conversion") -> None:
+def _refuse_imports(conversion: "Conversion") -> None:
     """Refuse to print a document that imports further files."""
     if conversion.files:
         listed = ", ".join(sorted(conversion.files))
-        raise AslError(f"the document imports further files ({listed}): write them with -o FILE")
+        raise AslError(f"the document imports files ({listed}): write all of them with -o FILE")
 
 
-def _add(written: dict[str, str], conversion: "Conversion", target: str) -> None:
+def _add_files(written: dict[str, str], conversion: "Conversion", target: str) -> None:
     """Add the files of a conversion to those that are to be written."""
     texts = {target: conversion.text}
     for path, text in conversion.files.items():
         texts[os.path.normpath(os.path.join(os.path.dirname(target), path))] = text
     for path, text in texts.items():
         if written.setdefault(path, text) != text:
-            raise AslError(f"two documents would be written to {path!r}, as different ones")
+            raise AslError(f"two different documents would be written to {path!r}")
 
 
-def _write(written: Mapping[str, str], named: str | None, *, force: bool) -> None:
-    """Write files; one that is there and was not *named* is only replaced by force."""
+def _write_files(written: Mapping[str, str], named: str | None, *, force: bool) -> None:
+    """Write files; an existing file other than *named* is overwritten only with *force*."""
     there = [path for path in written if path != named and not force and _differs(path, written)]
     if there:
         more = f" and {len(there) - 1} more" if len(there) > 1 else ""
-        raise AslError(f"{there[0]!r}{more} would be replaced: nothing is written without --force")
+        raise AslError(f"{there[0]!r}{more} would be overwritten: use --force to overwrite")
     for path, text in written.items():
         console.make_folder(os.path.dirname(path) or ".")
         console.write_file(path, text)
@@ -236,23 +240,25 @@ def _differs(path: str, written: Mapping[str, str]) -> bool:
         return os.path.exists(path)
 
 
-def _tell(reports: list[Report], form: str) -> None:
+def _print_reports(reports: list[Report], form: str) -> None:
     if form == "json":
-        console.say(RENDERERS["json"](reports))
+        console.print_message(RENDERERS["json"](reports))
     elif any(reports):
-        console.report(reports)
+        console.print_report(reports)
 
 
-def _listed(file: str | None) -> dict[str, str]:
-    """Read the names of a file; there are none without one."""
+def _read_names(file: str | None) -> dict[str, str]:
+    """Read the names of a file; empty if there is no file."""
     found = {} if file is None else read_table(file)
     for name, other in found.items():
         if type(other) is not str:
-            raise click.BadParameter(f"{name!r} has no name: {other!r}", param_hint="--names")
+            raise click.BadParameter(
+                f"the new name of {name!r} must be a string, got {other!r}", param_hint="--names"
+            )
     return found
 
 
-def _stricter(report: Report) -> Report:
+def _warnings_as_errors(report: Report) -> Report:
     """Return a report in which every warning is an error."""
     return replace(
         report,

@@ -33,54 +33,63 @@ def lock_command(document: str, check: bool, root: str | None) -> Exit:
     read, given = load_unlocked(document, root)
     report = place(read, read.findings)
     if not report.ok:
-        console.report(report)
+        console.print_report(report)
         return Exit.INVALID
     wanted = current_lock(read)
     changed = [name for name in {**given, **wanted} if given.get(name) != wanted.get(name)]
     if not given and not wanted:
-        console.say(f"asl: {document} imports nothing: there is nothing to lock")
+        console.print_message(f"asl: {document} has no imports to lock")
     elif not changed:
-        console.say(f"asl: the lock of {document} is current")
+        console.print_message(f"asl: the lock of {document} is current")
     elif check:
         names = ", ".join(map(repr, changed))
-        console.say(f"asl: the lock of {document} is not current: {names}", style="red")
+        console.print_message(
+            f"asl: the lock of {document} is out of date for {names}: run 'asl lock {document}'",
+            style="red",
+        )
         return Exit.INVALID
     else:
-        console.write_file(document, _with_member(read, LOCK, wanted))
-        count = f"{len(wanted)} import{'s are' if len(wanted) != 1 else ' is'} locked"
-        console.say(f"asl: {count} in {document}", style="green")
+        console.write_file(document, _set_member(read, LOCK, wanted))
+        count = console.count_noun(len(wanted), "import")
+        console.print_message(f"asl: locked {count} of {document}", style="green")
     return Exit.OK
 
 
-def _with_member(document: Document, key: str, value: Json) -> str:
-    """Return the text of a document with another member, and everything else as it was."""
+def _set_member(document: Document, key: str, value: Json) -> str:
+    """Return the text of a document with a new or changed member, otherwise unchanged."""
     text = document.source.text or ""
     if document.source.format == "yaml":
-        return _in_yaml(text, key, value)
+        return _set_yaml_member(text, key, value)
     if key in document.value:
         start = document.offset(f"/{key}")
-        return text[:start] + _shown(value, _margin(text, start)) + text[_end(text, start) :]
+        return (
+            text[:start]
+            + _indent_json(value, _margin(text, start))
+            + text[_value_end(text, start) :]
+        )
     start = document.offset("/Imports", at_key=True)
-    margin, after = _margin(text, start), _end(text, document.offset("/Imports"))
-    return f"{text[:after]},\n{margin}{json.dumps(key)}: {_shown(value, margin)}{text[after:]}"
+    margin, after = _margin(text, start), _value_end(text, document.offset("/Imports"))
+    return (
+        f"{text[:after]},\n{margin}{json.dumps(key)}: {_indent_json(value, margin)}{text[after:]}"
+    )
 
 
 def _margin(text: str, offset: int) -> str:
-    """The blanks at the beginning of the line in which an offset lies."""
+    """Return the indentation of the line at an offset."""
     line = text[text.rfind("\n", 0, offset) + 1 : offset]
     return line[: len(line) - len(line.lstrip())]
 
 
-def _end(text: str, offset: int) -> int:
-    """Where the JSON value ends that begins at an offset."""
+def _value_end(text: str, offset: int) -> int:
+    """Return the end of the JSON value at an offset."""
     return json.JSONDecoder().raw_decode(text, offset)[1]
 
 
-def _shown(value: Json, margin: str) -> str:
+def _indent_json(value: Json, margin: str) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2).replace("\n", f"\n{margin}")
 
 
-def _in_yaml(text: str, key: str, value: Json) -> str:
+def _set_yaml_member(text: str, key: str, value: Json) -> str:
     from io import StringIO
 
     from ruamel.yaml import YAML
@@ -107,7 +116,7 @@ def expand_command(document: str, origin: Origin) -> Exit:
     composing = () if read.composition is None else read.composition.findings
     report = place(read, [*read.findings, *composing])
     if not report.ok:
-        console.report(report)
+        console.print_report(report)
         return Exit.INVALID
     console.write_document(laid_out(read.whole))
     return Exit.OK
@@ -137,5 +146,5 @@ def fmt_command(documents: tuple[str, ...], check: bool) -> Exit:
             if not check:
                 console.write_file(name, text)
     for name in changed:
-        console.say(f"asl: {name} {'would be reformatted' if check else 'reformatted'}")
+        console.print_message(f"asl: {name} {'would be reformatted' if check else 'reformatted'}")
     return Exit.FAILED if check and changed else Exit.OK

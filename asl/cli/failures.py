@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import asl
-from asl.cli.console import item_failures, reason
-from asl.cli.state_paths import name_of
+from asl.cli.console import error_text, item_failures
+from asl.cli.state_paths import state_name
 from asl.core.document import Document
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json
@@ -16,19 +16,19 @@ __all__ = ["describe_failure"]
 
 
 def describe_failure(result: Result, document: Document) -> str:
-    """Return error, cause, the failed state with its place, and a hint."""
-    lines = [f"asl: workflow {_ending(result)}"]
+    """Return the error, its cause, the failed state with its position, and a hint."""
+    lines = [f"asl: workflow {_outcome(result)}"]
     if result.origin is not None:
         _, _, frame, _, step, error, *_ = result.origin
-        lines.append(f"  in {name_of((*frame.place, step.name))}")
-        home, pointer = document.origin(step.pointer + _below(error))
+        lines.append(f"  in {state_name((*frame.place, step.name))}")
+        home, pointer = document.origin(step.pointer + _field_pointer(error))
         place = home.locate(pointer, at_key=True)
         if place.line is not None:
             lines[-1] += f" at {home.source.name}:{place.line}:{place.column}"
         if error.__cause__ is not None and (raised := _raised_at(error.__cause__)):
             lines.append(f"  raised at {raised}")
         if result.error == "States.AgentNotFound":
-            lines.append(f"  hint: {_how_to_bind(step)}")
+            lines.append(f"  hint: {_binding_hint(step)}")
     lines += [f"  {line}" for line in describe_item_failures(result.failed_items)]
     return "\n".join(lines)
 
@@ -43,11 +43,11 @@ def describe_item_failures(failed: Sequence[Json]) -> list[str]:
         return []
     latest = failed[-1]
     head, *items = item_failures(latest, latest["failures"])
-    return [f"{name_of(tuple(latest['path']))}: {head}", *(f"  {line}" for line in items)]
+    return [f"{state_name(tuple(latest['path']))}: {head}", *(f"  {line}" for line in items)]
 
 
 def _raised_at(error: BaseException) -> str | None:
-    """Return the place in the user's own code that has failed, None where there is none."""
+    """Return the last position of the user's code in a traceback; None if there is none."""
     import sysconfig
     from traceback import walk_tb
 
@@ -64,22 +64,23 @@ def _raised_at(error: BaseException) -> str | None:
     return own[-1] if own else None
 
 
-def _how_to_bind(step: Step) -> str:
+def _binding_hint(step: Step) -> str:
     if step.resource is None:
         return "bind it with --agent NAME=module:function or --agents FILE"
     return "bind it under 'resources' in an --agents FILE, or mock the state with --mock FILE#CASE"
 
 
-def _below(error: StateError) -> str:
+def _field_pointer(error: StateError) -> str:
     """Return the JSON Pointer from a state to the field whose expression failed."""
     if not isinstance(error, EvaluationFailed) or error.location is None:
         return ""
     return "/" + error.location.replace("[", "/").replace("]", "")
 
 
-def _ending(result: Result) -> str:
+def _outcome(result: Result) -> str:
     if result.status == "TIMED_OUT":
-        return f"timed out after {result.elapsed:g} s, by the document's TimeoutSeconds"
+        return f"timed out after {result.elapsed:g} s ('TimeoutSeconds' of the document)"
     if result.status == "ABORTED":
         return "was aborted"
-    return f"failed: {reason(result.error, result.cause) or 'without an error name'}"
+    reason = error_text(result.error, result.cause)
+    return f"failed: {reason}" if reason else "failed without an error name"

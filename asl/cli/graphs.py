@@ -14,11 +14,11 @@ from asl.graphs.planning import Bound, Plan
 __all__ = ["diff_command", "graph_command", "plan_command"]
 
 NAMED = 4
-"""How many states are named that nothing limits; all of them stand in the JSON."""
+"""Maximum number of unlimited states in a line; the JSON has all of them."""
 TABLES = ("agents", "resources", "tools", "models", "workflows")
 """The tables of a plan."""
 SHOWN = 10
-"""The number of paths that are printed; the JSON has all of them."""
+"""Maximum number of printed paths; the JSON has all of them."""
 
 
 @click.command("plan")
@@ -57,19 +57,19 @@ def _lines(plan: "Plan") -> Iterator[str]:
                 yield f"  {name:<{width}}  {', '.join(states)}"
     if plan.people:
         yield f"approvals: {', '.join(plan.people)}"
-    besides = ", besides what resources report" if plan.resources else ""
-    yield f"costs {_bound(plan.cost, plan.currency)}{besides}"
-    yield f"uses {_bound(plan.tokens, 'tokens')}{besides}"
+    more = ", plus the usage that resources report" if plan.resources else ""
+    yield f"cost: {_bound(plan.cost, f' {plan.currency}')}{more}"
+    yield f"tokens: {_bound(plan.tokens, '')}{more}"
 
 
 def _bound(bound: "Bound", unit: str) -> str:
     if bound.most is None:
-        return f"any number of {unit}: nothing limits {_names(bound.states)}"
-    most = f"at most {bound.most.normalize():f} {unit}"
+        return f"unlimited, no budget limits {_names(bound.states)}"
+    most = f"at most {bound.most.normalize():f}{unit}"
     if bound.states:
-        return f"{most}, and one call of {_names(bound.states)}"
+        return f"{most}, plus one call of {_names(bound.states)}"
     if bound.visits:
-        return f"{most}, and one call in each visit of {_names(bound.visits)}"
+        return f"{most}, plus one call in each visit of {_names(bound.visits)}"
     return most
 
 
@@ -100,12 +100,16 @@ def graph_command(document: str, chosen: str | None, output: str | None, origin:
     """Draw the states and transitions of a document.
 
     A document with errors is drawn as far as possible. SVG needs no other program.
+
+    \f
+    Raises:
+        BadParameter: The output has no known format.
     """
     suffix = Path(output or "").suffix.lower()
     format = chosen or _SUFFIXES.get(suffix)
     if format is None:
         raise click.BadParameter(
-            f"nothing is drawn as {suffix!r}: call it .svg, .dot or .mmd, or say the --format",
+            f"there is no format for {suffix!r}: use .svg, .dot or .mmd, or --format",
             param_hint="--output",
         )
     text = asl.graph(read_document(document, origin), format=format)
@@ -128,9 +132,13 @@ def diff_command(before: str, after: str, as_json: bool, origin: Origin) -> Exit
     """Compare the states, transitions, data flow and behaviour of two documents.
 
     Exits with 1 if they differ in more than comments.
+
+    \f
+    Raises:
+        UsageError: Both documents are standard input.
     """
     if before == after == "-":
-        raise click.UsageError("standard input can be read only once: name - once")
+        raise click.UsageError("standard input can be read only once: use - once")
     found = asl.diff(read_document(before, origin), read_document(after, origin))
     for change in found:
         if as_json:
@@ -141,9 +149,7 @@ def diff_command(before: str, after: str, as_json: bool, origin: Origin) -> Exit
         line = f"{mark} {change.about:<10} {place}{change.text}"
         console.write_line(line, style=colour)
     if not as_json:
-        console.say(
-            "the documents do the same"
-            if found.same
-            else console.count_of(len(found), "difference")
+        console.print_message(
+            "no differences" if found.same else console.count_noun(len(found), "difference")
         )
     return Exit.OK if found.same else Exit.FAILED

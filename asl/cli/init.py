@@ -1,4 +1,4 @@
-"""`asl init`: a first document with its agents and cases, which run as they are."""
+"""`asl init`: a first document with its agents file and test cases."""
 
 import os
 import re
@@ -48,15 +48,15 @@ DOCUMENT = """\
 """
 
 AGENTS = """\
-# Who answers for the names in the document. To begin with it is a script: an answer that is written
-# down. A language model takes its place without a change to the document:
+# The agents of the document. This one is a table of fixed answers. Replace it by a language model;
+# the document does not change:
 #
 #   Judge:
 #     model: openai:gpt-5
 #     key: ${env:OPENAI_API_KEY}
 #     output: { type: object, properties: { score: { type: integer } }, required: [score] }
 #
-# So does a Python function (my_module:judge), a program or an HTTP endpoint.
+# or by a Python function (my_module:judge), a program or an HTTP endpoint.
 agents:
   Judge:
     table:
@@ -66,7 +66,7 @@ agents:
 """
 
 CASES = """\
-# What must come of it. Run it with: asl test, or pytest.
+# Test cases of the document. Run them with asl test or pytest.
 suite: {name}
 document_file: {name}.asl.json
 cases:
@@ -93,7 +93,7 @@ cases:
 
 
 EXAMPLES = ("article", "change", "goal", "question", "review", "support")
-"""What there is beside the first document: `docs/examples`."""
+"""The examples in `docs/examples`."""
 
 
 @click.command("init")
@@ -112,27 +112,35 @@ def init_command(folder: str, example: str | None, name: str | None) -> Exit:
     """Create a first document with its agents file and test cases; print how to run them.
 
     Existing files are not overwritten.
+
+    \f
+    Raises:
+        BadParameter: The name has other characters.
+        AslError: A file exists.
     """
     name = name or example or "judge"
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
-        raise click.BadParameter("letters and digits, then '-' and '_' too", param_hint="--name")
-    texts, commands = _first(name) if example is None else _example(example, name)
+        raise click.BadParameter(
+            f"{name!r} must be letters, digits, '-' and '_', with a letter or digit first",
+            param_hint="--name",
+        )
+    texts, commands = _first_files(name) if example is None else _example_files(example, name)
     place = Path(folder)
     there = [file for file in texts if os.path.lexists(place / file)]
     if there:
-        raise AslError(f"{' and '.join(there)} would be overwritten: choose another --name")
+        raise AslError(f"{', '.join(there)} would be overwritten: choose another --name or folder")
     console.make_folder(folder)
     for file, text in texts.items():
-        # An agents file is where secrets are written.
+        # Agents files may hold secrets.
         console.write_file(str(place / file), text, private=file.endswith(".agents.yaml"))
-    console.say(f"asl: wrote {', '.join(texts)}", style="green")
+    console.print_message(f"asl: wrote {', '.join(texts)}", style="green")
     where = [] if folder == "." else [f"cd {shlex.quote(folder)}"]
     console.write_result("\n".join([*where, *commands]))
     return Exit.OK
 
 
-def _first(name: str) -> tuple[dict[str, str], list[str]]:
-    """Return the files of the first document, and what to do with them."""
+def _first_files(name: str) -> tuple[dict[str, str], list[str]]:
+    """Return the files of the first document, and commands to use them."""
     document, agents, cases = f"{name}.asl.json", f"{name}.agents.yaml", f"{name}.asl-test.yaml"
     texts = {document: DOCUMENT, agents: AGENTS, cases: CASES.format(name=name)}
     return texts, [
@@ -142,12 +150,12 @@ def _first(name: str) -> tuple[dict[str, str], list[str]]:
     ]
 
 
-def _example(example: str, name: str) -> tuple[dict[str, str], list[str]]:
-    """Return the files of an example, and what to do with them."""
-    document, agents, data = (f"{name}.{end}" for end in _ENDS)
+def _example_files(example: str, name: str) -> tuple[dict[str, str], list[str]]:
+    """Return the files of an example, and commands to use them."""
+    document, agents, data = (f"{name}.{end}" for end in _EXAMPLE_ENDINGS)
     texts = {
         f"{name}.{end}": (data_folder("examples") / f"{example}.{end}").read_text(encoding="utf-8")
-        for end in _ENDS
+        for end in _EXAMPLE_ENDINGS
     }
     return texts, [
         f"asl check {document} {agents}",
@@ -157,4 +165,4 @@ def _example(example: str, name: str) -> tuple[dict[str, str], list[str]]:
     ]
 
 
-_ENDS = ("asl.json", "agents.yaml", "input.json")
+_EXAMPLE_ENDINGS = ("asl.json", "agents.yaml", "input.json")

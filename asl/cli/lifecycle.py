@@ -8,9 +8,9 @@ from asl.cli.binding_options import BindingOptions, binding_options
 from asl.cli.console import Exit
 from asl.cli.stores import (
     STORE,
+    add_recorded_command,
     command_for,
     find_execution,
-    hint_missing_bindings,
     open_store,
     print_outcome,
 )
@@ -51,18 +51,22 @@ def resume_command(
         asl resume order-17 --agents agents.yaml
         asl resume order-17 --from charged
         asl resume --due
+
+    \f
+    Raises:
+        UsageError: The options contradict each other.
     """
     if due is (execution is not None):
-        raise click.UsageError("name an execution, or say --due")
+        raise click.UsageError("give either EXECUTION or --due")
     if due and (checkpoint is not None or document is not None or force):
-        raise click.UsageError("--due takes no --from, --document or --force")
+        raise click.UsageError("--due cannot be combined with --from, --document or --force")
     if execution is None:
-        return _all_due(store_file, binding)
+        return _resume_due(store_file, binding)
     other = None if document is None else read_document(document, DEFAULT_ORIGIN)
     with open_store(store_file) as store:
         name = store.root(find_execution(store, execution).name)
         binding.record(store)
-        with console.stdout_to_stderr(), hint_missing_bindings(store, "resume", name):
+        with console.stdout_to_stderr(), add_recorded_command(store, "resume", name):
             result = store.resume(
                 name,
                 from_checkpoint=checkpoint,
@@ -73,19 +77,19 @@ def resume_command(
         return print_outcome(store, result)
 
 
-def _all_due(store_file: str | None, binding: BindingOptions) -> Exit:
-    """Go on with whatever has something to go on with; print what each came to."""
+def _resume_due(store_file: str | None, binding: BindingOptions) -> Exit:
+    """Resume all executions that are due or interrupted; print their statuses."""
     code = Exit.OK
     with open_store(store_file) as store:
         binding.record(store)
         for name in [*store.due(), *store.interrupted()]:
             try:
-                with console.stdout_to_stderr(), hint_missing_bindings(store, "resume", name):
+                with console.stdout_to_stderr(), add_recorded_command(store, "resume", name):
                     result = store.resume(name, **binding.bindings(store.program(name)))
             except ExecutionBusy as busy:
-                console.say(f"asl: {busy}", style="yellow")
-            except AslError as error:  # one that cannot go on does not hold up the others
-                console.say(f"asl: {name}: {error}", style="red")
+                console.print_message(f"asl: {busy}", style="yellow")
+            except AslError as error:  # the others are resumed nevertheless
+                console.print_message(f"asl: {name}: {error}", style="red")
                 code = Exit.USAGE
             else:
                 console.write_line(f"{name}  {result.status}")
@@ -112,7 +116,7 @@ def redrive_command(
     with open_store(store_file) as store:
         name = store.root(find_execution(store, execution).name)
         binding.record(store)
-        with console.stdout_to_stderr(), hint_missing_bindings(store, "redrive", name):
+        with console.stdout_to_stderr(), add_recorded_command(store, "redrive", name):
             bindings = binding.bindings(store.program(name))
             result = store.redrive(name, document=corrected, **bindings)
         return print_outcome(store, result)
@@ -163,7 +167,9 @@ def fork_command(
         console.write_line(handle.name)
         if not store.workers():
             resume = command_for("resume", handle.name)
-            console.say(f"asl: no worker runs on the store: {resume} runs it", style="yellow")
+            console.print_message(
+                f"asl: no worker runs: {resume} runs the execution", style="yellow"
+            )
     return Exit.OK
 
 
@@ -189,8 +195,8 @@ def stop_command(
         try:
             handle.result(STOP_TIMEOUT)
         except TimeoutError:
-            text = f"asl: {handle.name} ends when the call that is under way has ended"
+            text = f"asl: {handle.name} ends after its current call"
         else:
             text = f"asl: {handle.name} is {handle.status()}"
-    console.say(text, style="yellow")
+    console.print_message(text, style="yellow")
     return Exit.OK

@@ -9,7 +9,7 @@ import click
 
 from asl.cli import console
 from asl.cli.console import Exit
-from asl.cli.state_paths import name_of
+from asl.cli.state_paths import state_name
 from asl.cli.stores import STORE, command_for, continue_command, find_execution, open_store
 from asl.core.errors import AslError
 from asl.core.printable import printable
@@ -22,7 +22,7 @@ __all__ = ["checkpoints_command", "costs_command", "logs_command", "ls_command"]
 
 STATUSES = ("RUNNING", "PAUSED", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 PAGE = 50
-"""Executions that are listed at once."""
+"""Default number of listed executions."""
 COLOURS = {
     "SUCCEEDED": "green",
     **dict.fromkeys(("FAILED", "TIMED_OUT", "DAMAGED"), "red"),
@@ -72,7 +72,9 @@ def ls_command(
             if each.status == "RUNNING" and store.is_interrupted(each.name)
         }
     if not rows:
-        console.say("asl: there are no executions" + (f" that are {status}" if status else ""))
+        console.print_message(
+            "asl: there are no executions" + (f" with status {status.upper()}" if status else "")
+        )
     coloured = console.has_colour(sys.stdout)
     width = max((len(each.name) for each in rows), default=0)
     for each in rows:
@@ -86,25 +88,25 @@ def ls_command(
             label = click.style(label, fg=COLOURS.get(each.status))
         why = f"  {each.error}" if each.error else ""
         if each.status == "DAMAGED":
-            why = f"  {each.cause}: {command_for('doctor')} says more"
+            why = f"  {each.cause}: {command_for('doctor')} shows details"
         if each.name in left:
-            why = f"  its process has ended: {left[each.name]}"
+            why = f"  its process has ended: {left[each.name]} continues it"
         name, what = printable(each.name), printable(each.workflow + why)
         console.write_result(f"{name:<{width}}  {label}  {started}  {what}")
     if more:
         chosen = [] if status is None else ["--status", status.upper()]
         chosen += [] if limit == PAGE else ["-n", str(limit)]
         following = command_for("ls", *chosen, "--after", rows[-1].name)
-        console.say(f"asl: there are more: {following} lists the next ones")
+        console.print_message(f"asl: there are more executions: {following} lists them")
     return Exit.OK
 
 
 def _list_stuck(store_file: str | None, as_json: bool) -> Exit:
-    """List the executions that need what no worker has bound."""
+    """List the executions that wait for bindings, which no worker has."""
     with open_store(store_file) as store:
         stuck = store.stuck()
     if not stuck:
-        console.say("asl: no execution waits for what no worker has bound")
+        console.print_message("asl: no execution waits for a missing binding")
     for name, needs in stuck.items():
         if as_json:
             console.write_result(console.as_text({"name": name, "needs": needs}))
@@ -114,9 +116,9 @@ def _list_stuck(store_file: str | None, as_json: bool) -> Exit:
 
 
 POLL_INTERVAL = 0.2
-"""Seconds between two looks at the store."""
+"""Seconds between two reads of the store."""
 DETAILS_LENGTH = 300
-"""Characters of the details of an event that are shown."""
+"""Maximum number of printed characters of the details of an event."""
 
 
 @click.command("logs")
@@ -137,40 +139,40 @@ def logs_command(execution: str, store_file: str | None, follow: bool, as_json: 
                 console.write_line(
                     console.as_text(event.to_json()) if as_json else _event_line(event)
                 )
-        except _AbandonedError:
+        except _ProcessEnded:
             go_on = f"{continue_command(store, 'resume', name)} continues it"
-            console.say(f"asl: the process of {name} has ended: {go_on}", style="yellow")
+            console.print_message(f"asl: the process of {name} has ended: {go_on}", style="yellow")
             return Exit.FAILED
     return Exit.OK
 
 
-class _AbandonedError(Exception):
-    """The process that was at work on the execution has died."""
+class _ProcessEnded(Exception):
+    """The process that ran the execution has ended."""
 
 
 def _poll(store: "Store", name: str) -> None:
-    """Wait a little; raises where nobody will ever go on by itself."""
+    """Wait for new events; raise if the store or the process of the execution is gone."""
     if isinstance(store.path, Path) and not store.path.exists():
-        raise AslError(f"{store.path} is not there any more")
+        raise AslError(f"the store {store.path} has been deleted")
     if store.is_interrupted(name):
-        raise _AbandonedError
+        raise _ProcessEnded
     time.sleep(POLL_INTERVAL)
 
 
 def _event_line(event: Event) -> str:
-    # The place says of which state it is; a checkpoint has a name of its own.
+    # The name of the state is in the path already; that of a checkpoint is not.
     details = {
         key: value
         for key, value in event.details.items()
         if key != "name" or value not in event.path
     }
     shown = console.clip(details, DETAILS_LENGTH) if details else ""
-    place = f"  {name_of(event.path)}" if event.path else ""
+    place = f"  {state_name(event.path)}" if event.path else ""
     return f"{format_timestamp(event.timestamp)}  {event.type}{place}  {shown}".rstrip()
 
 
 COST_TABLES = {"byState": "state", "byCategory": "category", "byModel": "model", "byTag": "tag"}
-"""The tables of the report, and what their rows are."""
+"""The tables of the report, and the title of their rows."""
 
 
 @click.command("costs")
@@ -190,7 +192,7 @@ def costs_command(execution: str, store_file: str | None, as_json: bool) -> Exit
 
 
 def _cost_report(usage: dict[str, Json]) -> dict[str, Json]:
-    """Return the report as the specification has it (8.11)."""
+    """Return the report in the format of the specification (8.11)."""
     whole = {"cost": usage["cost"], "tokens": usage["tokens"]}
     rest = {name: value for name, value in usage.items() if name != "cost"}
     return {"total": usage["cost"], "byCategory": {"uncategorized": whole}, **rest}
@@ -232,14 +234,14 @@ def checkpoints_command(execution: str | None, store_file: str | None, as_json: 
     width = max((len(each.name) for each in checkpoints), default=0)
     for each in checkpoints:
         of = each.execution.rpartition(":")[2]
-        until = "for ever" if each.expires is None else f"until {format_timestamp(each.expires)}"
+        until = "no expiry" if each.expires is None else f"until {format_timestamp(each.expires)}"
         if each.expires is not None and each.expires <= now:
             until = f"expired {format_timestamp(each.expires)}"
         where = "at the end" if each.next is None else f"at {each.next}"
         if each.path:
-            where = f"not resumable: within {name_of(each.path)}"
+            where = f"not resumable: inside {state_name(each.path)}"
         made = format_timestamp(each.created)
         console.write_line(f"{of}  {each.name:<{width}}  {made}  {until}  {where}")
     if not checkpoints:
-        console.say("asl: there are no checkpoints")
+        console.print_message("asl: there are no checkpoints")
     return Exit.OK

@@ -1,4 +1,4 @@
-"""A block of lines at the bottom of a terminal, drawn anew while a run lasts."""
+"""A block of lines at the bottom of a terminal, redrawn during a run."""
 
 import sys
 import threading
@@ -16,7 +16,7 @@ CLEAR = "\r\x1b[J"
 
 
 class LiveBlock:
-    """Draws lines below everything else that the process writes, until it is stopped.
+    """Draws lines below all other output of the process.
 
     Args:
         stream: The terminal.
@@ -27,16 +27,16 @@ class LiveBlock:
         self.stream = stream
         self.lines = lines
         self.height = 0
-        """Lines that are drawn at the moment."""
+        """Number of lines on the screen."""
         self.partial = False
-        """Whether the text above the block ends within a line."""
+        """Whether the text above the block ends without a line break."""
         self.replaced: tuple[TextIO, TextIO] | None = None
         self._lock = threading.RLock()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._redraw, daemon=True)
 
     def start(self) -> None:
-        """Draw the block from now on; what is printed meanwhile appears above it."""
+        """Start drawing; other output appears above the block."""
         self.replaced = sys.stdout, sys.stderr
         sys.stdout, sys.stderr = (_Above(self, each) for each in self.replaced)
         self._thread.start()
@@ -73,7 +73,7 @@ class LiveBlock:
         size = get_terminal_size()
         shown = [fit(line, size.columns) for line in self.lines()[: max(1, size.lines - 1)]]
         if self.partial or not shown:
-            return  # the unfinished line would be lost
+            return  # drawing would overwrite the partial line
         self.stream.write("".join(f"{line}\n" for line in shown))
         self.height = len(shown)
 
@@ -84,7 +84,7 @@ class LiveBlock:
 
 
 class _Above:
-    """A stream of the process whose text appears above the block."""
+    """A stream that writes above the block."""
 
     def __init__(self, block: LiveBlock, stream: TextIO) -> None:
         self._block = block
@@ -98,7 +98,7 @@ class _Above:
 
 
 def fit(line: str, columns: int) -> str:
-    """Return as much of a printable line as fits into so many columns of a terminal."""
+    """Truncate a printable line to a number of columns."""
     room = columns
     for at, each in enumerate(line):
         room -= _width(each)

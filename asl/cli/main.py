@@ -108,7 +108,7 @@ class Commands(click.Group):
             args = [" ".join(args[:2]), *args[2:]]
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            ctx.fail(_unknown(name))
+            ctx.fail(_unknown_command(name))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -121,22 +121,26 @@ class Commands(click.Group):
             formatter.write_dl([(str(int(code)), text) for code, text in MEANINGS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command and exit with its code; only bugs of the program show a traceback."""
+        """Run a command and exit with its code; only bugs show a traceback.
+
+        Raises:
+            UsageError: The command line is wrong; click prints it.
+        """
         try:
             code = super().invoke(ctx)
             console.flush()
         except InvalidDocument as refusal:
-            console.report(refusal.report)
+            console.print_report(refusal.report)
             code = Exit.INVALID
         except AslError as error:
             hints = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-            console.say(f"asl: {error}{hints}", style="red")
+            console.print_message(f"asl: {error}{hints}", style="red")
             code = Exit.USAGE
         except click.UsageError as error:
             shown = printable(error.format_message(), lines=True)
             raise click.UsageError(shown, error.ctx) from None
         except KeyboardInterrupt:
-            console.say("asl: aborted", style="yellow")
+            console.print_message("asl: aborted", style="yellow")
             code = Exit.ENDED_EARLY
         except BrokenPipeError:
             console.discard_stdout()
@@ -144,7 +148,7 @@ class Commands(click.Group):
         ctx.exit(code or Exit.OK)
 
 
-def _unknown(name: str) -> str:
+def _unknown_command(name: str) -> str:
     if "." in name or "/" in name:
         hint = f"did you mean 'asl run {name}'?"
     else:
@@ -168,8 +172,8 @@ def cli(ctx: click.Context) -> None:
     ctx.default_map = dict.fromkeys(COMMANDS, project.options())
 
 
-def _interrupt(number: int, frame: "FrameType | None") -> None:
-    """Handle SIGTERM like Ctrl-C, even where the shell made the process ignore SIGINT."""
+def _handle_sigterm(number: int, frame: "FrameType | None") -> None:
+    """Handle SIGTERM like Ctrl-C, even if the process ignores SIGINT."""
     import signal
 
     on_interrupt = signal.getsignal(signal.SIGINT)
@@ -185,29 +189,32 @@ def _printed_by_click(error: OSError) -> bool:
 
 
 def main() -> NoReturn:
-    """Run the command line: the entry point of `asl` and `python -m asl`."""
+    """Run the command line: the entry point of `asl` and `python -m asl`.
+
+    Raises:
+        SystemExit: Always, with the exit code.
+    """
     import atexit
     import gc
     import signal
 
-    # Most processes are short: collecting garbage while modules load, and again at the end, takes a
-    # sixth of their time.
+    # Most processes are short; garbage collection would take a sixth of their time.
     gc.set_threshold(50_000)
     atexit.register(gc.freeze)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # it was closed
+        if getattr(sys, name) is None:  # the caller closed it
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # UTF-8 whatever the locale
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     console.reserve_stdout()
-    # A run that a supervisor ends stops like on Ctrl-C and leaves no process behind.
-    signal.signal(signal.SIGTERM, _interrupt)
+    # A supervisor ends a run like Ctrl-C does, so that no child process remains.
+    signal.signal(signal.SIGTERM, _handle_sigterm)
     try:
         cli(prog_name="asl")
     except OSError as error:
         if not _printed_by_click(error):
             raise
-        console.say(f"asl: {console.write_error(error)}", style="red")
+        console.print_message(f"asl: {console.output_error(error)}", style="red")
         sys.exit(Exit.USAGE)
     raise AssertionError("a click command ends by SystemExit")

@@ -41,7 +41,7 @@ def rm_command(executions: tuple[str, ...], store_file: str | None) -> Exit:
         names = dict.fromkeys(find_execution(store, each).name for each in executions)
         for name in names:
             store.delete(name)
-            console.say(f"asl: {name} is deleted")
+            console.print_message(f"asl: {name} is deleted")
     return Exit.OK
 
 
@@ -66,7 +66,7 @@ def prune_command(store_file: str | None, keep: str, dry_run: bool) -> Exit:
         for name in names:
             console.write_line(name)
     done = "would be deleted" if dry_run else "deleted"
-    console.say(f"asl: {console.count_of(len(names), 'execution')} {done}")
+    console.print_message(f"asl: {console.count_noun(len(names), 'execution')} {done}")
     return Exit.OK
 
 
@@ -80,7 +80,7 @@ def backup_command(file: str, store_file: str | None) -> Exit:
     """
     with open_store(store_file) as store:
         store.backup(file)
-    console.say(f"asl: {file} is a copy of {store.path}")
+    console.print_message(f"asl: {file} is a copy of {store.path}")
     return Exit.OK
 
 
@@ -103,15 +103,15 @@ def export_command(executions: tuple[str, ...], store_file: str | None) -> Exit:
             console.write_result(console.as_text(line))
     sys.stdout.flush()
     for each in damaged:
-        console.say(f"asl: left out, it is damaged: {each}", style="red")
+        console.print_message(f"asl: skipped a damaged execution: {each}", style="red")
     return Exit.FAILED if damaged else Exit.OK
 
 
 MIB: Final = 1024 * 1024
 DEFAULT_MIB: Final = 48
-"""MiB of a line, at most: reading one takes about five times as much memory."""
+"""Maximum size of a line in MiB; reading one takes about five times as much memory."""
 BYTES_PER_VALUE: Final = 48
-"""Bytes of a line for each of its values, at least."""
+"""Minimum number of bytes of a line for each of its values."""
 
 
 @click.command("import")
@@ -130,6 +130,10 @@ def import_command(file: IO[bytes], store_file: str | None, max_mib: int) -> Exi
 
     FILE may be - for standard input. The command stops at the first line with a wrong digest, an
     execution that is too large or one that the store has; earlier lines remain imported.
+
+    \f
+    Raises:
+        AslError: A line cannot be imported.
     """
     count = 0
     with open_store(store_file, make=True) as store:
@@ -137,36 +141,43 @@ def import_command(file: IO[bytes], store_file: str | None, max_mib: int) -> Exi
             try:
                 store.import_execution(_read_execution(text, max_mib))
             except RecursionError:
-                raise AslError(f"{file.name}:{number}: it is nested too deep") from None
+                raise AslError(f"{file.name}:{number}: the line is nested too deep") from None
             except (ValueError, AslError) as error:
                 raise AslError(f"{file.name}:{number}: {error}") from None
             count += 1
-    console.say(f"asl: {console.count_of(count, 'execution')} imported")
+    console.print_message(f"asl: {console.count_noun(count, 'execution')} imported")
     return Exit.OK
 
 
 def _read_lines(file: IO[bytes], limit: int) -> Iterator[bytes]:
-    """Yield the lines of a file, of one that is longer than *limit* bytes only one byte more."""
+    """Yield the lines of a file, truncated after *limit* + 1 bytes."""
     while text := file.readline(limit + 1):
         yield text
 
 
 def _read_execution(text: bytes, max_mib: int) -> Json:
-    """Return the value of a line; raises AslError for one that would take too much memory."""
+    """Return the value of a line.
+
+    Raises:
+        AslError: The line is not JSON, or would take too much memory.
+    """
     limit = max_mib * MIB
     if len(text) > limit or not ValueCounter(limit // BYTES_PER_VALUE).feed(text):
         raise AslError(
-            f"it is longer than {max_mib} MiB, or has more than "
+            f"the line is longer than {max_mib} MiB, or has more than "
             f"{limit // BYTES_PER_VALUE:,} values: "
-            "if you trust the file, allow more by --max-mib"
+            "if you trust the file, raise the limit with --max-mib"
         )
-    return json.loads(text)
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise AslError(f"the line is not JSON as 'asl export' prints it: {error}") from None
 
 
 def _report_progress(part: str) -> None:
-    """Show on a terminal what is checked: a large store takes a while."""
-    if console.on_terminal(sys.stderr):
-        console.say(f"asl: checking {part}")
+    """Print the part that is checked, on a terminal: a large store takes a while."""
+    if console.is_terminal(sys.stderr):
+        console.print_message(f"asl: checking {part}")
 
 
 @click.command("doctor")
@@ -183,17 +194,19 @@ def doctor_command(store_file: str | None, release: bool) -> Exit:
     try:
         with open_store(store_file) as store:
             for budget in store.release_reservations() if release else ():
-                console.say(f"asl: {budget}: reservations of ended executions are released")
+                console.print_message(
+                    f"asl: released the reservations of ended executions in {budget}"
+                )
             for fault in store.faults(_report_progress):
                 count += 1
                 console.write_line(fault)
-    except StoreDamaged as damage:  # it cannot even be opened
-        find_execution = open_backend(str(damage.place), "FULL").faults()
-        for fault in [*find_execution, damage.what]:
+    except StoreDamaged as damage:  # the file cannot be opened
+        faults = open_backend(str(damage.place), "FULL").faults()
+        for fault in [*faults, damage.what]:
             count += 1
             console.write_line(f"the file: {fault}")
     if count:
-        console.say(f"asl: {console.count_of(count, 'fault')}", style="red")
+        console.print_message(f"asl: {console.count_noun(count, 'fault')}", style="red")
         return Exit.FAILED
-    console.say("asl: the store is whole", style="green")
+    console.print_message("asl: the store has no faults", style="green")
     return Exit.OK

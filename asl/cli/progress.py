@@ -1,6 +1,6 @@
-"""What a run is doing right now, on a terminal: states, items of Maps, waits, streamed answers.
+"""Progress of a run on a terminal: active states, items of Maps, waits and streamed answers.
 
-Nothing is shown before a run has lasted a moment.
+The display starts after a short delay.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import TracebackType
 
 from asl.cli import console
 from asl.cli.live_block import LiveBlock
-from asl.cli.state_paths import Path, definition, name_of
+from asl.cli.state_paths import Path, definition, state_name
 from asl.core.document import Document
 from asl.core.errors import StateError
 from asl.core.printable import printable
@@ -26,16 +26,16 @@ from asl.expr.times import epoch, is_timestamp
 __all__ = ["ActiveState", "Progress", "StreamedText", "duration", "look_up", "wait_end"]
 
 PATIENCE = 0.3
-"""Seconds that a run may take without anything being shown."""
+"""Seconds before the display starts."""
 SHOWN = 60
-"""Characters of what an agent says that stand beside its state."""
+"""Maximum number of characters of a streamed answer in the line of its state."""
 MOST = 12
-"""Lines that are shown at once."""
+"""Maximum number of active states in the display."""
 
 
 @dataclass(slots=True)
 class ActiveState:
-    """A state that has been entered and not left; times are epoch seconds on the run's clock."""
+    """A state that has been entered and not exited; times are seconds since the epoch."""
 
     path: Path
     type: str
@@ -45,8 +45,8 @@ class ActiveState:
     done: int = 0
     total: int | None = None
 
-    def says(self, now: float) -> str:
-        """Describe what the state is doing."""
+    def describe(self, now: float) -> str:
+        """Return the progress of the state."""
         if self.type == "Map" and self.until is None:
             return f"{self.done}/{self.total} items" if self.total else f"{self.done} items"
         if self.until is not None:
@@ -56,41 +56,41 @@ class ActiveState:
 
 
 class StreamedText:
-    """Streamed answers as lines: a title where another state speaks, then what it says."""
+    """Streamed answers as lines, with the name of the state above its lines."""
 
     def __init__(self) -> None:
-        self.begun: dict[Path, str] = {}
-        """The lines that are not complete, by the state that says them."""
+        self.partial: dict[Path, str] = {}
+        """The incomplete lines by state."""
         self.latest: Path | None = None
 
-    def heard(self, event: Event) -> list[str]:
-        """Return the lines that are complete with an event."""
+    def add(self, event: Event) -> list[str]:
+        """Return the lines that an event completes."""
         if event.type == "StreamChunk":
-            text = self.begun.pop(event.path, "") + printable(event.details["chunk"], lines=True)
+            text = self.partial.pop(event.path, "") + printable(event.details["chunk"], lines=True)
             *lines, rest = text.split("\n")
             if rest:
-                self.begun[event.path] = rest
+                self.partial[event.path] = rest
         else:
-            lines = [self.begun.pop(event.path)] if event.path in self.begun else []
+            lines = [self.partial.pop(event.path)] if event.path in self.partial else []
         if lines and self.latest != event.path:
             self.latest = event.path
-            lines.insert(0, f"{name_of(event.path)}:")
+            lines.insert(0, f"{state_name(event.path)}:")
         return lines
 
 
 class Progress:
-    """Follows a run by its events and shows it on standard error while it lasts."""
+    """Displays a run on standard error by its events."""
 
     def __init__(self, document: Document, clock: Clock) -> None:
         self.document = document
         self.clock = clock
         self.active: dict[Path, ActiveState] = {}
-        """What each machine does, by the machine's path."""
-        self.spoken = StreamedText()
+        """The active state of each machine by the machine's path."""
+        self.streamed = StreamedText()
         self.whole: float | None = None
-        """How far the workflow is, in percent; None where that is not told."""
-        self.unsaid: list[str] = []
-        """Lines of answers that have not been shown."""
+        """Progress of the workflow in percent; None if it is not reported."""
+        self.unprinted: list[str] = []
+        """Lines of answers that have not been printed."""
         self._lock = threading.Lock()
         self._timer = threading.Timer(PATIENCE, self._show)
         self._timer.daemon = True
@@ -113,32 +113,35 @@ class Progress:
             live = self._live
         if live is not None:
             live.stop()
-        for line in self.unsaid:
-            console.say(line)
+        for line in self.unprinted:
+            console.print_message(line)
 
-    # What happens
+    # Events
 
     def listen(self, event: Event) -> None:
-        """Take one event of the run."""
+        """Handle one event of the run."""
         with self._lock:
-            self._heard(event)
-            self.unsaid += self.spoken.heard(event)
-        self._say()
+            self._track(event)
+            self.unprinted += self.streamed.add(event)
+        self._print_streamed()
 
-    def _say(self) -> None:
-        """Show the lines above the display, where there is one; it takes our lock itself."""
+    def _print_streamed(self) -> None:
+        """Print the lines above the display, if it has started.
+
+        The display takes the lock itself, so this writes without it.
+        """
         with self._lock:
-            if self._live is None or not self.unsaid:
+            if self._live is None or not self.unprinted:
                 return
-            live, lines, self.unsaid = self._live, self.unsaid, []
+            live, lines, self.unprinted = self._live, self.unprinted, []
         for line in lines:
             live.write_above(f"{printable(line)}\n")
 
-    def _heard(self, event: Event) -> None:
+    def _track(self, event: Event) -> None:
         kind, path = event.type, event.path
         machine = path[:-1]
         if kind.endswith("StateEntered"):
-            self.active[machine] = self._entered(event, kind.removesuffix("StateEntered"))
+            self.active[machine] = self._enter(event, kind.removesuffix("StateEntered"))
         elif kind.endswith("StateExited"):
             del self.active[machine]
         elif kind in ("MapIterationSucceeded", "MapIterationFailed", "MapIterationAborted"):
@@ -154,7 +157,7 @@ class Progress:
             retried.until = event.timestamp + event.details["delay"]
             retried.note, retried.done = f"retry {event.details['retry']}", 0
         elif kind == "ProgressUpdated":
-            self._advanced(event)
+            self._update_progress(event)
         elif kind == "StreamChunk":
             self.active[machine].note = f"says {_tail(event.details['chunk'])}"
         elif kind == "TaskScheduled":
@@ -166,7 +169,7 @@ class Progress:
             debate.until = None
             debate.note = f"{agent} decides" if number is None else f"round {number}, {agent}"
 
-    def _advanced(self, event: Event) -> None:
+    def _update_progress(self, event: Event) -> None:
         percentage, message = event.details["percentage"], event.details.get("message")
         if not event.path:
             self.whole = percentage
@@ -175,11 +178,11 @@ class Progress:
             found.note = f"{percentage:.0f} %{said}"
 
     def _drop_inside(self, path: Path) -> None:
-        """Forget the machines that a state had forked."""
+        """Remove the machines that a state forked."""
         for each in [each for each in self.active if each[: len(path)] == path]:
             del self.active[each]
 
-    def _entered(self, event: Event, kind: str) -> ActiveState:
+    def _enter(self, event: Event, kind: str) -> ActiveState:
         activity = ActiveState(event.path, kind, event.timestamp)
         if kind == "Wait":
             activity.until = wait_end(*self._with_input(event), event.timestamp)
@@ -190,24 +193,24 @@ class Progress:
         return activity
 
     def _with_input(self, event: Event) -> tuple[Json, Json]:
-        """Return the definition of the state that is entered, and its effective input."""
+        """Return the definition of an entered state, and its effective input."""
         state = definition(self.document.value, event.path)
         return state, look_up(state.get("InputPath", "$"), event.details["input"])
 
-    # What is shown
+    # Display
 
     def _show(self) -> None:
-        live = LiveBlock(sys.stderr, self._rendered)
+        live = LiveBlock(sys.stderr, self._render)
         with self._lock:
             if self._over.is_set():
                 return
             self._live = live
         live.start()
-        self._say()
-        if self._over.is_set():  # the run ended while the display came up
+        self._print_streamed()
+        if self._over.is_set():  # the run ended while the display started
             live.stop()
 
-    def _rendered(self) -> list[str]:
+    def _render(self) -> list[str]:
         with self._lock:
             rows = list(self.lines())
             whole = self.whole
@@ -222,19 +225,19 @@ class Progress:
         return [*shown, f"and {hidden} more"] if hidden else shown
 
     def lines(self) -> Iterator[tuple[str, str, str]]:
-        """Yield name, type and doing of the states under way, outermost first."""
+        """Yield name, type and progress of the active states, outermost first."""
         now = self.clock.now()
         for activity in sorted(self.active.values(), key=lambda each: len(each.path))[:MOST]:
-            yield name_of(activity.path), activity.type, activity.says(now)
+            yield state_name(activity.path), activity.type, activity.describe(now)
 
 
 def _tail(text: str) -> str:
-    """Return the end of what is said, on one line."""
+    """Return the end of a text on one line."""
     return " ".join(printable(text, lines=True).split())[-SHOWN:]
 
 
 def look_up(text: Json, data: Json) -> Json:
-    """Follow a path that reads the data alone; None for any other, and where nothing is."""
+    """Evaluate a path on the data; None if it reads other values or matches nothing."""
     if type(text) is not str:
         return None
     path = parse_path(text)
@@ -247,7 +250,7 @@ def look_up(text: Json, data: Json) -> Json:
 
 
 def wait_end(state: Json, data: Json, now: float) -> float | None:
-    """Return when a Wait ends, None if that cannot be told from its input."""
+    """Return the time at which a Wait ends; None if its input does not determine it."""
     seconds = state.get("Seconds", look_up(state.get("SecondsPath"), data))
     if is_number(seconds):
         return now + float(seconds)
@@ -256,7 +259,7 @@ def wait_end(state: Json, data: Json, now: float) -> float | None:
 
 
 def duration(seconds: float) -> str:
-    """Write seconds for people: `4 s`, `2 min 05 s`, `3 h 20 min`, `12 d 3 h`."""
+    """Format seconds: `4 s`, `2 min 05 s`, `3 h 20 min`, `12 d 3 h`."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -1,7 +1,7 @@
-"""Settings of a project, which apply where the command line says nothing.
+"""Settings of a project: defaults for options of the command line.
 
 They are in `asl.toml`, or under `[tool.asl]` of `pyproject.toml`, in the current folder or the
-nearest one above it up to the top of the repository.
+nearest parent folder within the repository.
 """
 
 import os
@@ -29,7 +29,7 @@ _SETTINGS: Final[Mapping[str, tuple[type, str]]] = {
 
 
 class Project(NamedTuple):
-    """The settings of a project; paths are as seen from the current folder."""
+    """The settings of a project; paths are relative to the current folder."""
 
     file: str | None = None
     profile: str | None = None
@@ -40,7 +40,7 @@ class Project(NamedTuple):
     request_link: str | None = None
 
     def options(self) -> dict[str, Any]:
-        """Return the defaults of options by the names of their parameters."""
+        """Return the defaults of options by parameter name."""
         found: dict[str, Any] = {
             "profile": self.profile,
             "agent_files": list(self.agents),
@@ -52,9 +52,10 @@ class Project(NamedTuple):
 
 
 def find_project(folder: str = ".") -> Project:
-    """Return the settings that hold in a folder, none of them where no file has any.
+    """Return the settings for a folder; empty settings if there is no file.
 
-    Raises AslError for a file that is no TOML, and for a setting that there is not.
+    Raises:
+        AslError: A file is not TOML, or a setting is unknown or invalid.
     """
     here = os.path.realpath(folder)
     while True:
@@ -77,7 +78,7 @@ def is_from_project(parameter: str) -> bool:
 
 
 def _settings(file: str) -> Mapping[str, Any] | None:
-    """Return the settings in a file, None where it has none."""
+    """Return the settings in a file; None if it has none."""
     with open(file, "rb") as opened:
         raw = opened.read()
     own = os.path.basename(file) == "asl.toml"
@@ -88,7 +89,7 @@ def _settings(file: str) -> Mapping[str, Any] | None:
     try:
         value = tomllib.loads(raw.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise AslError(f"{os.path.relpath(file)} is no TOML: {error}") from None
+        raise AslError(f"{os.path.relpath(file)} is not TOML: {error}") from None
     if own:
         return value
     found = value.get("tool", {}).get("asl")
@@ -98,7 +99,7 @@ def _settings(file: str) -> Mapping[str, Any] | None:
 def _project(file: str, settings: Mapping[str, Any]) -> Project:
     for name, value in settings.items():
         if name not in _SETTINGS:
-            hint = did_you_mean(name, _SETTINGS) or f"there are {', '.join(_SETTINGS)}"
+            hint = did_you_mean(name, _SETTINGS) or f"the settings are {', '.join(_SETTINGS)}"
             raise AslError(f"{file}: there is no setting {name!r} ({hint})")
         kind, form = _SETTINGS[name]
         texts = value.values() if name == "buckets" and isinstance(value, dict) else value
@@ -108,7 +109,7 @@ def _project(file: str, settings: Mapping[str, Any]) -> Project:
         ):
             raise AslError(f"{file}: {name!r} must be {form}")
         if name != "variables" and not all(map(is_printable, _texts(value))):
-            raise AslError(f"{file}: {name!r} has characters that control a terminal")
+            raise AslError(f"{file}: {name!r} contains control characters")
     folder = os.path.dirname(file)
 
     def place(path: str) -> str:
@@ -127,7 +128,7 @@ def _project(file: str, settings: Mapping[str, Any]) -> Project:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the texts of a setting, which help and messages show."""
+    """Return the texts of a setting: help and messages print them."""
     if isinstance(value, dict):
         return [*value, *value.values()]
     return [value] if isinstance(value, str) else [*value]

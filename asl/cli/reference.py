@@ -21,7 +21,7 @@ __all__ = ["bundle", "explain_command", "schema_command"]
 
 Entries: TypeAlias = Mapping[str, Code | ErrorName]
 
-LISTED = "'asl explain' lists all"
+LIST_HINT = "'asl explain' lists all"
 _COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
@@ -42,32 +42,36 @@ def explain_command(codes: tuple[str, ...]) -> Exit:
     rules: Entries = {code.id: code for code in all_codes()}
     errors: Entries = {failure.name: failure for failure in all_error_names()}
     if codes:
-        parts = [_answer(code, {**rules, **errors}, coloured) for code in codes]
+        parts = [_find_entry(code, {**rules, **errors}, coloured) for code in codes]
     else:
-        parts = [_listed(rules, coloured), _listed(errors, coloured)]
+        parts = [_list_entries(rules, coloured), _list_entries(errors, coloured)]
     console.write_result("\n\n".join(parts))
     return Exit.OK
 
 
-def _answer(wanted: str, known: Entries, coloured: bool) -> str:
-    """Explain the entry of this name, or list those whose names begin with it."""
+def _find_entry(wanted: str, known: Entries, coloured: bool) -> str:
+    """Return the explanation of an entry, or a list of the entries with this prefix.
+
+    Raises:
+        AslError: There is no such entry.
+    """
     name = wanted.casefold().rstrip("-.")
-    begun = {}
+    matches = {}
     for each, entry in known.items():
         if each.casefold() == name:
-            return _explained(each, entry, coloured)
+            return _explain(each, entry, coloured)
         if each.casefold().startswith((f"{name}-", f"{name}.")):
-            begun[each] = entry
-    if begun:
-        return _listed(begun, coloured)
+            matches[each] = entry
+    if matches:
+        return _list_entries(matches, coloured)
     hint = did_you_mean(wanted, known)
     if hint is None and "." in wanted and not wanted.startswith("States."):
-        hint = "errors of other names are raised by a document, an agent or a service"
-    raise AslError(f"there is no rule or error {wanted!r} ({hint or LISTED})")
+        hint = "documents, agents and services raise errors with other names"
+    raise AslError(f"there is no rule or error {wanted!r} ({hint or LIST_HINT})")
 
 
-def _listed(entries: Entries, coloured: bool) -> str:
-    """Return a line for each entry, with blank lines between the families."""
+def _list_entries(entries: Entries, coloured: bool) -> str:
+    """Return a line for each entry, with blank lines between families."""
     width = max(map(len, entries))
     return "\n\n".join(
         "\n".join(_line(f"{name:<{width}}", entries[name], coloured) for name in names)
@@ -78,17 +82,17 @@ def _listed(entries: Entries, coloured: bool) -> str:
 def _line(name: str, entry: Code | ErrorName, coloured: bool) -> str:
     if isinstance(entry, ErrorName):
         return f"{name}  {entry.title}"
-    return f"{name}  {_painted(f'{entry.severity:<7}', entry, coloured)}  {entry.title}"
+    return f"{name}  {_colour(f'{entry.severity:<7}', entry, coloured)}  {entry.title}"
 
 
-def _explained(name: str, entry: Code | ErrorName, coloured: bool) -> str:
+def _explain(name: str, entry: Code | ErrorName, coloured: bool) -> str:
     head = click.style(name, bold=True) if coloured else name
     parts = [entry.explain]
     if isinstance(entry, ErrorName):
         kind = "raised while a workflow runs"
         parts.append(entry.matched)
     else:
-        kind = _painted(entry.severity, entry, coloured)
+        kind = _colour(entry.severity, entry, coloured)
         if entry.aws_severity is not None:
             kind += f" ({entry.aws_severity} under --profile aws)"
     if entry.hint is not None:
@@ -98,7 +102,7 @@ def _explained(name: str, entry: Code | ErrorName, coloured: bool) -> str:
     return "\n\n".join([f"{head}: {entry.title}\n{kind}", *folded])
 
 
-def _painted(text: str, code: Code, coloured: bool) -> str:
+def _colour(text: str, code: Code, coloured: bool) -> str:
     return click.style(text, fg=_COLOURS[code.severity]) if coloured else text
 
 
@@ -120,19 +124,19 @@ def schema_command(name: str, bundled: bool, listed: bool) -> Exit:
     elif bundled:
         console.write_result(json.dumps(bundle(name), ensure_ascii=False, indent=2))
     else:
-        console.write_result(schemas[_name(name, schemas)])
+        console.write_result(schemas[_schema_name(name, schemas)])
     return Exit.OK
 
 
 def bundle(name: str = "asl") -> dict[str, Json]:
-    """Return one schema in which every reference is local, with the piece *name* as its root."""
+    """Return one schema with local references only, with the schema *name* as its root."""
     schemas = _schemas()
     definitions = {}
     for text in schemas.values():
         local = text.replace(f'"$ref": "{PREFIX}', '"$ref": "#/$defs/')
         schema = json.loads(local.replace("common#/$defs/", "common/$defs/"))
         definitions[schema.pop("$id").removeprefix(PREFIX)] = schema
-    root = json.loads(schemas[_name(name, schemas)])
+    root = json.loads(schemas[_schema_name(name, schemas)])
     return {
         "$schema": root["$schema"],
         "$ref": f"#/$defs/{root['$id'].removeprefix(PREFIX)}",
@@ -151,12 +155,12 @@ def _schemas() -> dict[str, str]:
     added = {kind.name: kind.schema for kind in STATE_TYPES.values() if kind.schema is not None}
     if added:
         texts |= {f"states/{name}": _text(schema) for name, schema in added.items()}
-        texts["State"] = _text(_with_types(json.loads(texts["State"]), added))
+        texts["State"] = _text(_add_types(json.loads(texts["State"]), added))
     return texts
 
 
-def _with_types(state: dict[str, Json], added: Iterable[str]) -> dict[str, Json]:
-    """Return the schema of any state that knows the types which packages add."""
+def _add_types(state: dict[str, Json], added: Iterable[str]) -> dict[str, Json]:
+    """Add the state types of plug-ins to the schema of a state."""
     for name in added:
         state["properties"]["Type"]["enum"].append(name)
         state["allOf"].append(
@@ -172,13 +176,17 @@ def _text(schema: Mapping[str, Json]) -> str:
     return json.dumps(schema, ensure_ascii=False, indent=2) + "\n"
 
 
-def _name(wanted: str, schemas: Mapping[str, str]) -> str:
-    """Find a name; the folder may be left out."""
+def _schema_name(wanted: str, schemas: Mapping[str, str]) -> str:
+    """Return the full name of a schema; *wanted* may omit the folder.
+
+    Raises:
+        AslError: There is no such schema.
+    """
     short = {name.rpartition("/")[2].casefold(): name for name in schemas}
     if wanted in schemas:
         return wanted
     if wanted.casefold() in short:
         return short[wanted.casefold()]
     known = [*schemas, *(name.rpartition("/")[2] for name in schemas)]
-    hint = did_you_mean(wanted, known) or "'asl schema --list' names all"
+    hint = did_you_mean(wanted, known) or "'asl schema --list' lists all"
     raise AslError(f"there is no schema {wanted!r} ({hint})")

@@ -1,4 +1,4 @@
-"""`asl run`: one execution, from the document to the exit code."""
+"""`asl run`: run a document and print its output."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ from asl.cli.binding_options import BindingOptions, binding_options
 from asl.cli.console import Exit, exit_of_status
 from asl.cli.failures import describe_failure
 from asl.cli.project import is_from_project
-from asl.cli.stores import command_for, open_store, say_paused, say_redrivable
+from asl.cli.stores import command_for, open_store, print_paused, print_redrive_hint
 from asl.compiler import compile_workflow
 from asl.compose import compose_runnable
 from asl.core.diagnostics import InvalidDocument, Report, Severity
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 __all__ = ["run_command"]
 
 UNBOUND = "V-TASK-03"
-"""The finding for a name that nobody answers for."""
+"""The finding for a name without a binding."""
 ACTIVITIES = "arn:*:states:*:activity:*"
-"""The resources whose workers may ask a store for their tasks."""
+"""Resources whose workers may poll a store for tasks."""
 STARTS = ("arn:*:states:*:states:startExecution*", "arn:*:states:*:aws-sdk:sfn:start*")
-"""The resources that are served as soon as there are workflows to start."""
+"""Resources that start workflows; served if any workflow is bound."""
 
 
 @click.command("run")
@@ -144,25 +144,34 @@ def run_command(
         asl run review.asl.json --input '{"code": "x"}' --agents agents.yaml
         asl run order.asl.json --agent Charge=billing:charge --virtual-time --trace
         asl run template.yaml --resource Order --var Stage=test
+
+    \f
+    Raises:
+        UsageError: The options contradict each other.
     """
     if as_json + events + (history == "-") > 1:
-        raise click.UsageError("--json, --events and --history - exclude each other")
+        raise click.UsageError("--json, --events and --history - cannot be combined")
     if store_file is not None and (virtual_time or clock or ignore_blocks):
         if is_from_project("store_file"):
             store_file = None
         else:
-            raise click.UsageError("--store takes no --virtual-time, --clock or --ignore-blocks")
+            raise click.UsageError(
+                "--store cannot be combined with --virtual-time, --clock or --ignore-blocks"
+            )
     if synchronous is not None and store_file is None:
-        raise click.UsageError("--synchronous is for a --store")
-    if detach and (store_file is None or as_json or events or history or record or trace):
+        raise click.UsageError("--synchronous needs --store")
+    if detach and store_file is None:
+        raise click.UsageError("--detach needs --store: a worker of the store runs the execution")
+    if detach and (as_json or events or history or record or trace):
         raise click.UsageError(
-            "--detach leaves the execution to a worker of a --store: follow it with 'asl logs'"
+            "--detach cannot be combined with --json, --events, --history, --record or --trace: "
+            "follow the execution with 'asl logs'"
         )
     for file in (record, history):
         if file is not None and file != "-":
             console.require_writable(file)
-    chosen = _clock(virtual_time, clock)
-    data = _input(document, input_, input_file)
+    chosen = _make_clock(virtual_time, clock)
+    data = _read_input(document, input_, input_file)
     loaded = compose_runnable(read_document(document, origin))
     bound = binding.bindings(loaded, origin, quiet=quiet)
     served = [
@@ -170,10 +179,10 @@ def run_command(
         *(() if store_file is None else (ACTIVITIES,)),
     ]
     read_as = select_profile(profile, quotas)
-    program = _compiled(loaded, bound, served, read_as, strict, ignore_blocks, quiet, detach)
+    program = _compile(loaded, bound, served, read_as, strict, ignore_blocks, quiet, detach)
     if requestor is None and not quiet:
-        _say_unexcluded(program)
-    with ExitStack() as stack:  # a store is open until all is told: some of it stands there
+        _warn_missing_requestor(program)
+    with ExitStack() as stack:  # the messages read from the store, so it stays open for them
         options: dict[str, Any] = {"clock": chosen}
         if store_file is not None:
             kept = open_store(store_file, make=True, synchronous=(synchronous or "FULL").upper())
@@ -182,7 +191,7 @@ def run_command(
         options |= {"name": name, "requestor": requestor}
         if detach:
             return _detach(options["store"], program, data, name, requestor)
-        with _remarking(store_file, binding), ExitStack() as watching:
+        with _hint_resume_on_abort(store_file, binding), ExitStack() as watching:
             listeners = _listeners(watching, loaded, program, chosen, events, trace, quiet)
             if telemetry is not None:
                 from asl.telemetry.exporters import exporting
@@ -191,33 +200,33 @@ def run_command(
             if listeners:
                 bound["listener"] = _Listeners(listeners)
             result = _run(program, loaded, data, bound, record, **options)
-        _tell(result, history, as_json=as_json, silent=events)
+        _print_result(result, history, as_json=as_json, silent=events)
         if not result.ok:
-            _say_end(result, loaded, options.get("store"))
+            _print_end(result, loaded, options.get("store"))
         if not quiet:
-            _say_undelivered(result)
+            _warn_undelivered(result)
     return exit_of_status(result.status)
 
 
 def _detach(
     store: "Store", program: "Program", data: Json, name: str | None, requestor: str | None
 ) -> Exit:
-    """Leave an execution to a worker; print its name."""
+    """Queue an execution for a worker; print its name."""
     handle = store.start(program, data, name=name, requestor=requestor)
     console.write_line(handle.name)
     if not store.workers():
         worker = command_for("worker")
-        console.say(f"asl: no worker runs on the store: {worker} takes it up", style="yellow")
+        console.print_message(f"asl: no worker runs: {worker} runs the execution", style="yellow")
     return Exit.OK
 
 
-def _tell(result: "Result", history: str | None, *, as_json: bool, silent: bool) -> None:
-    """Write what an execution came to: its history, its result or its output."""
+def _print_result(result: "Result", history: str | None, *, as_json: bool, silent: bool) -> None:
+    """Print the output, the result or the history of an execution."""
     if history == "-":
         console.write_result(console.as_text(result.history()))
         return
     if history is not None:
-        console.write_file(history, _indented(result.history()), private=True)
+        console.write_file(history, _indent_json(result.history()), private=True)
     if as_json:
         console.write_result(console.as_text(result.to_json()))
     elif result.ok and not silent:
@@ -225,19 +234,19 @@ def _tell(result: "Result", history: str | None, *, as_json: bool, silent: bool)
 
 
 @contextmanager
-def _remarking(store_file: str | None, binding: BindingOptions) -> Iterator[None]:
-    """Say how to go on with what is left behind in a store, where a run is cut short."""
+def _hint_resume_on_abort(store_file: str | None, binding: BindingOptions) -> Iterator[None]:
+    """Print how to resume the executions of a store if a run is interrupted."""
     try:
         yield
     except (KeyboardInterrupt, AslError) as stop:
-        if store_file is not None and _leaves_behind(stop):
+        if store_file is not None and _leaves_execution(stop):
             due = command_for("resume", "--due", *binding.options)
-            console.say(f"asl: {due} resumes the interrupted executions", style="yellow")
+            console.print_message(f"asl: {due} resumes the interrupted executions", style="yellow")
         raise
 
 
-def _say_unexcluded(program: "Program") -> None:
-    """Say that nobody is known whom an Approval would exclude for having started the execution."""
+def _warn_missing_requestor(program: "Program") -> None:
+    """Warn if an Approval excludes the requestor, who is not named."""
     excludes = any(
         resolve_pointer(program.document, step.pointer).get("Policy", {}).get("ExcludeRequestor")
         is True
@@ -247,39 +256,39 @@ def _say_unexcluded(program: "Program") -> None:
     )
     if excludes:
         text = "asl: 'ExcludeRequestor' excludes no user: name the requestor with --requestor USER"
-        console.say(text, style="yellow")
+        console.print_message(text, style="yellow")
 
 
-def _leaves_behind(stop: BaseException) -> bool:
-    """Whether an execution is kept that could not go on: of one that was refused nothing is."""
+def _leaves_execution(stop: BaseException) -> bool:
+    """Return whether an interruption leaves an execution in the store; a refused run does not."""
     from asl.stores.errors import StoreError
 
     return isinstance(stop, KeyboardInterrupt | StoreError)
 
 
-def _say_end(result: "Result", document: "Document", store: "Store | None") -> None:
-    """Say why there is no output, and how an execution in a *store* goes on."""
+def _print_end(result: "Result", document: "Document", store: "Store | None") -> None:
+    """Print why there is no output, and how to continue an execution in a *store*."""
     if result.status == "PAUSED":
-        say_paused(result, store)
+        print_paused(result, store)
         return
-    console.say(describe_failure(result, document), style="red")
+    console.print_message(describe_failure(result, document), style="red")
     if store is not None:
-        say_redrivable(result, store)
+        print_redrive_hint(result, store)
 
 
-def _say_undelivered(result: "Result") -> None:
-    """Say which channels have not taken all of their events."""
+def _warn_undelivered(result: "Result") -> None:
+    """Warn about channels that did not receive all of their events."""
     for name, report in result.deliveries.items():
         lost = report["failed"] + report["dropped"]
         if lost:
             why = f": {report['error']}" if "error" in report else ""
-            text = f"asl: the channel {name!r} has not taken {lost} events{why}"
-            console.say(text, style="yellow")
+            text = f"asl: the channel {name!r} has lost {console.count_noun(lost, 'event')}{why}"
+            console.print_message(text, style="yellow")
 
 
-def _input(document: str, given: str | None, file: str | None) -> Json:
+def _read_input(document: str, given: str | None, file: str | None) -> Json:
     if given is not None and file is not None:
-        raise click.UsageError("--input and --input-file exclude each other")
+        raise click.UsageError("--input and --input-file cannot be combined")
     if file is not None:
         given = f"@{file}"
     if given == "-" and document == "-":
@@ -287,7 +296,7 @@ def _input(document: str, given: str | None, file: str | None) -> Json:
     return {} if given is None else read_input(given)
 
 
-def _compiled(
+def _compile(
     document: "Document",
     bound: "Bindings",
     served: list[str],
@@ -297,9 +306,9 @@ def _compiled(
     quiet: bool,
     detach: bool,
 ) -> "Program":
-    """Check and compile; names that nobody answers for draw a warning before the run.
+    """Check and compile a document; warn about names without a binding.
 
-    What is left to a worker is bound there.
+    With *detach* such names are no finding: the worker binds them.
     """
     from asl.checks import check
 
@@ -317,7 +326,7 @@ def _compiled(
         tuple(
             each
             for each in report
-            if not (_mocked(each.code, each.pointer, bound) or (detach and each.code == UNBOUND))
+            if not (_is_mocked(each.code, each.pointer, bound) or (detach and each.code == UNBOUND))
         ),
         document,
     )
@@ -325,19 +334,19 @@ def _compiled(
         raise InvalidDocument(report)
     warnings = Report(report.of(Severity.WARNING), document)
     if warnings and not quiet:
-        console.warn(warnings)
+        console.print_warnings(warnings)
     return compile_workflow(document.whole, profile, document.name)
 
 
-def _mocked(code: str, pointer: str, bound: "Bindings") -> bool:
-    """Whether a name that nobody answers for stands in a state that has a mock."""
+def _is_mocked(code: str, pointer: str, bound: "Bindings") -> bool:
+    """Return whether a finding is a name without a binding in a mocked state."""
     if code != UNBOUND or not bound["mocks"]:
         return False
     *_, state, _field = tokens(pointer)
     return state in bound["mocks"]
 
 
-def _clock(virtual_time: bool, start: str | None) -> "Clock":
+def _make_clock(virtual_time: bool, start: str | None) -> "Clock":
     if start is None:
         return VirtualClock() if virtual_time else WallClock()
     try:
@@ -355,7 +364,7 @@ def _listeners(
     trace: bool,
     quiet: bool,
 ) -> "list[Listener]":
-    """Return who hears of the events of the run; nobody is the fastest."""
+    """Return the listeners for the events of the run; none unless an option needs them."""
     listeners: list[Listener] = []
     if events:
         stdout = sys.stdout
@@ -366,9 +375,9 @@ def _listeners(
         from asl.cli.trace import Trace
 
         coloured = console.has_colour(sys.stderr)
-        trace_lines = Trace(document, program.profile, console.say_styled, colour=coloured)
+        trace_lines = Trace(document, program.profile, console.print_styled, colour=coloured)
         listeners.append(trace_lines.listen)
-    elif not (quiet or events) and console.on_terminal(sys.stderr):
+    elif not (quiet or events) and console.is_terminal(sys.stderr):
         from asl.cli.progress import Progress
 
         listeners.append(stack.enter_context(Progress(document, clock)).listen)
@@ -376,7 +385,7 @@ def _listeners(
 
 
 class _Listeners:
-    """Several listeners as one; those that have another for each execution give that."""
+    """Several listeners as one; `of` asks each for its listener of an execution."""
 
     def __init__(self, listeners: "list[Listener]") -> None:
         self.listeners = listeners
@@ -415,7 +424,7 @@ def _run(
     return result
 
 
-def _indented(value: Json) -> str:
+def _indent_json(value: Json) -> str:
     import json
 
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
@@ -431,5 +440,5 @@ def _write_case(file: str, case: dict[str, Json]) -> None:
         YAML().dump(case, text)
         console.write_file(file, text.getvalue(), private=True)
     else:
-        console.write_file(file, _indented(case), private=True)
-    console.say(f"asl: the run is recorded in {file}", style="green")
+        console.write_file(file, _indent_json(case), private=True)
+    console.print_message(f"asl: recorded the run in {file}", style="green")

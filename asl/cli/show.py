@@ -10,16 +10,16 @@ from asl.cli import console
 from asl.cli.console import Exit
 from asl.cli.failures import describe_item_failures
 from asl.cli.progress import duration, look_up, wait_end
-from asl.cli.state_paths import Path, definition, name_of
+from asl.cli.state_paths import Path, definition, state_name
 from asl.cli.stores import (
     LISTED,
     STORE,
     command_for,
     continue_command,
-    digest_of,
     find_execution,
     open_store,
-    prompt_of,
+    prompt_text,
+    short_digest,
 )
 from asl.core.values import Json
 from asl.engine.events import Event
@@ -33,31 +33,35 @@ __all__ = ["ActiveStates", "show_command"]
 
 
 class ActiveStates:
-    """The states in which an execution is, what they report, and the Map that failed last."""
+    """The active states of an execution, their progress, and the last failed Map."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.percentage: float | None = None
-        """The progress of the workflow, None where it is not tracked."""
+        """Progress of the workflow in percent; None if it is not reported."""
         self.failed_items: list[dict[str, Json]] = []
-        """The distributed Map with failed items that ended last, as in `Result.failed_items`."""
+        """The last distributed Map with failed items, as in `Result.failed_items`."""
         self._inside: dict[Path, Event] = {}
-        """The events with which states were entered, by their machines."""
+        """The `StateEntered` events of active states by machine."""
         self._progress: dict[Path, Event] = {}
-        """The latest progress of the states that have not been left, by their paths."""
+        """The latest progress events of active states by path."""
         for event in events:
             self._add(event)
 
     def states(self, most: int) -> list[Event]:
-        """Return with which events the first states were entered that have not been left."""
-        around = {each[:length] for each in self._inside for length in range(len(each))}
-        find_execution = [event for event in self._inside.values() if event.path not in around]
-        return sorted(find_execution, key=attrgetter("id"))[:most]
-
-    def progress(self, entered: Event) -> Json:
-        """Return what a state has reported of its progress since it was entered, None if nothing.
+        """Return the `StateEntered` events of the innermost active states, oldest first.
 
         Args:
-            entered: The event with which it was entered.
+            most: Maximum number of events.
+        """
+        around = {each[:length] for each in self._inside for length in range(len(each))}
+        outermost = [event for event in self._inside.values() if event.path not in around]
+        return sorted(outermost, key=attrgetter("id"))[:most]
+
+    def progress(self, entered: Event) -> Json:
+        """Return the latest progress of an active state; None if it has reported none.
+
+        Args:
+            entered: The `StateEntered` event of the state.
         """
         reported = self._progress.get(entered.path)
         return None if reported is None else reported.details
@@ -75,7 +79,7 @@ class ActiveStates:
         elif event.type.endswith("StateExited"):
             self._inside.pop(machine, None)
             self._progress.pop(event.path, None)
-            self._leave_within(event.path)
+            self._leave_inner(event.path)
         elif event.type.startswith("MapIteration") and not event.type.endswith("Started"):
             self._inside.pop(event.path, None)
         elif event.type == "ExecutionResumed" and "checkpoint" in event.details:
@@ -84,8 +88,8 @@ class ActiveStates:
             counts, failures = event.details["itemCounts"], event.details["failures"]
             self.failed_items = [{"path": [*event.path], **counts, "failures": failures}]
 
-    def _leave_within(self, path: Path) -> None:
-        """Leave the states within a state that has been left."""
+    def _leave_inner(self, path: Path) -> None:
+        """Remove the states inside a state that has been exited."""
         length = len(path)
         for each in [each for each in self._inside if each[:length] == path]:
             del self._inside[each]
@@ -94,9 +98,9 @@ class ActiveStates:
 
 
 PAGE = 1000
-"""Events that are shown at once."""
+"""Default number of printed events."""
 SHOWN = 200
-"""Characters of a value that are shown."""
+"""Maximum number of printed characters of a value."""
 
 
 @click.command("show")
@@ -126,9 +130,14 @@ def show_command(
     limit: int | None,
     after: int,
 ) -> Exit:
-    """Show the status, the outcome and the history of an execution."""
+    """Show the status, the outcome and the history of an execution.
+
+    \f
+    Raises:
+        UsageError: --json is combined with --events.
+    """
     if as_json and events:
-        raise click.UsageError("--json and --events exclude each other")
+        raise click.UsageError("--json and --events cannot be combined")
     with open_store(store_file) as store:
         stored = find_execution(store, execution)
         if events:
@@ -140,22 +149,22 @@ def show_command(
             console.write_result(console.as_text({"name": stored.name, **result.to_json()}))
         else:
             if after == 0:
-                for line in _described(store, stored):
+                for line in _summary_lines(store, stored):
                     console.write_line(line)
             _print_history(store, stored, after, limit)
     return Exit.OK
 
 
-def _described(store: "Store", stored: StoredExecution) -> Iterator[str]:
+def _summary_lines(store: "Store", stored: StoredExecution) -> Iterator[str]:
     """Yield the lines of the summary; the history is read unless the execution succeeded."""
     result = store.result(stored.name, with_history=False)
     standing = None if result.ok else ActiveStates(store.events(stored.name))
     decided = store.answered_requests(stored.name) if stored.status == "PAUSED" else []
     due = stored.status == "PAUSED" and store.root(stored.name) in store.due()
     go_on = continue_command(store, "resume", stored.name)
-    nobody = stored.status == "RUNNING" and store.is_interrupted(stored.name)
+    interrupted = stored.status == "RUNNING" and store.is_interrupted(stored.name)
     below = store.descendants(stored.name)
-    yield from _summary(result, standing, below, decided, due, nobody, go_on)
+    yield from _summary(result, standing, below, decided, due, interrupted, go_on)
     yield ""
 
 
@@ -166,12 +175,12 @@ def _print_history(store: "Store", stored: StoredExecution, after: int, limit: i
     for event in islice(events, after):
         timing.add(event)
     page = [*islice(events, limit or PAGE)]
-    for line in _history(page, timing):
+    for line in _history_lines(page, timing):
         console.write_line(line)
     if next(events, None) is not None:
         chosen = [] if limit is None else ["-n", str(limit)]
         following = command_for("show", stored.name, *chosen, "--after", str(after + len(page)))
-        console.say(f"asl: there are more events: {following} shows the next ones")
+        console.print_message(f"asl: there are more events: {following} shows them")
 
 
 def _summary(
@@ -180,12 +189,19 @@ def _summary(
     below: list[StoredExecution],
     decided: list[dict[str, Json]],
     due: bool,
-    nobody: bool,
+    interrupted: bool,
     go_on: str,
 ) -> list[str]:
-    """Say what is known of an execution; something is *due*, *nobody* is at work on it.
+    """Return the lines of the summary.
 
-    *go_on* is the command that resumes it.
+    Args:
+        result: The result so far.
+        standing: The active states; None for an execution that has succeeded.
+        below: The executions that it has started.
+        decided: The answered requests of a paused execution.
+        due: Whether it can be resumed.
+        interrupted: Whether the process that ran it has ended.
+        go_on: The command that resumes it.
     """
     started = format_timestamp(result.execution.started)
     lines = [
@@ -195,12 +211,12 @@ def _summary(
     ]
     again = result.execution.redriven
     if again is not None:
-        times = console.count_of(result.execution.redrives, "time")
+        times = console.count_noun(result.execution.redrives, "time")
         lines.append(f"redriven  {times}, the last time {format_timestamp(again)}")
     if result.status == "SUCCEEDED":
         lines.append(f"output    {console.clip(result.output, SHOWN)}")
     elif result.error or result.cause:
-        lines.append(f"error     {console.reason(result.error, result.cause)}")
+        lines.append(f"error     {console.error_text(result.error, result.cause)}")
         failed = [] if standing is None else standing.failed_items
         lines += [f"          {line}" for line in describe_item_failures(failed)]
     for each in below:
@@ -209,17 +225,17 @@ def _summary(
         if standing.percentage is not None:
             lines.append(f"progress  {standing.percentage:g} %")
         lines += [
-            f"state     {name_of(each.path)}{_since(each, result)}"
-            f"{_how_far(standing.progress(each))}"
+            f"state     {state_name(each.path)}{_duration_text(each, result)}"
+            f"{_progress_text(standing.progress(each))}"
             for each in standing.states(LISTED)
         ]
-    waits = [*map(_request, result.pending), *map(_task, result.pending_callbacks)]
+    waits = [*map(_request_text, result.pending), *map(_task_text, result.pending_callbacks)]
     lines += [f"waits for {each}" for each in waits[:LISTED]]
     if len(waits) > LISTED:
         lines.append(f"waits for {len(waits) - LISTED} more: {command_for('inbox')} lists all")
-    if nobody:
+    if interrupted:
         lines.append(f"orphaned  its process has ended: {go_on} continues it")
-    lines += [f"decided   {prompt_of(each)}: {go_on} continues it" for each in decided[:LISTED]]
+    lines += [f"decided   {prompt_text(each)}: {go_on} continues it" for each in decided[:LISTED]]
     if due and not decided:
         lines.append(f"due       {go_on} continues it")
     for saved in result.checkpoints[-LISTED:]:
@@ -230,8 +246,8 @@ def _summary(
     return lines
 
 
-def _since(entered: Event, result: Result) -> str:
-    """Say for how long it has stood there, and until when it waits."""
+def _duration_text(entered: Event, result: Result) -> str:
+    """Return how long a state has been active, and until when it waits."""
     if result.status not in ("RUNNING", "PAUSED"):
         return ""
     since = f"  for {duration(result.ended - entered.timestamp)}"
@@ -243,34 +259,34 @@ def _since(entered: Event, result: Result) -> str:
     return since if until is None else f"{since}, until {format_timestamp(until)}"
 
 
-def _how_far(reported: Json) -> str:
-    """Return what a state has reported of its progress."""
+def _progress_text(reported: Json) -> str:
+    """Return the progress of a state as text; empty if it has reported none."""
     if reported is None or reported.get("percentage") is None:
         return ""
     said = reported.get("message")
     return f", at {reported['percentage']:g} %{f': {console.clip(said, SHOWN)}' if said else ''}"
 
 
-def _request(request: dict[str, Json]) -> str:
+def _request_text(request: dict[str, Json]) -> str:
     until = f", until {request['expiresAt']}" if "expiresAt" in request else ""
     options = " | ".join(request["options"])
-    return f"{prompt_of(request)} ({options}){until}, digest {digest_of(request)}"
+    return f"{prompt_text(request)} ({options}){until}, digest {short_digest(request)}"
 
 
-def _task(task: dict[str, Json]) -> str:
+def _task_text(task: dict[str, Json]) -> str:
     until = f", until {task['expiresAt']}" if "expiresAt" in task else ""
     return f"the answer to the task token {task['taskToken']} ({task['state']}){until}"
 
 
 class _Timing:
-    """When an execution began, and when the states were entered that it is in."""
+    """The start of an execution and the times at which its active states were entered."""
 
     def __init__(self) -> None:
         self.begin: float | None = None
         self.entered: dict[Path, float] = {}
 
     def add(self, event: Event) -> float | None:
-        """Take note of the next event; returns how long a state took if it is its end."""
+        """Record the next event; return the duration of the state that it exits, in seconds."""
         if self.begin is None:
             self.begin = event.timestamp
         if event.type.endswith("StateEntered"):
@@ -280,11 +296,11 @@ class _Timing:
         return None
 
 
-def _history(events: list[Event], timing: _Timing) -> Iterator[str]:
-    """Yield a line for each event: when, what, where; and how long a state has taken.
+def _history_lines(events: list[Event], timing: _Timing) -> Iterator[str]:
+    """Yield a line for each event with its time, type and state, in the order of time.
 
-    They stand in the order of their times. What people decide while nobody is at work is written
-    only when the execution goes on, and yet was decided before that.
+    Answers to requests are recorded when the execution resumes, after later events, with the time
+    of the answer.
     """
     width = max((len(event.type) for event in events), default=0)
     for event in sorted(events, key=lambda event: event.timestamp):
@@ -292,4 +308,4 @@ def _history(events: list[Event], timing: _Timing) -> Iterator[str]:
         assert timing.begin is not None
         when = f"{event.timestamp - timing.begin:>10.3f} s"
         took = "" if seconds is None else f"  ({seconds:.3f} s)"
-        yield f"{when}  {event.type:<{width}}  {name_of(event.path)}{took}".rstrip()
+        yield f"{when}  {event.type:<{width}}  {state_name(event.path)}{took}".rstrip()

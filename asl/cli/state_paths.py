@@ -1,4 +1,4 @@
-"""Paths of events: the names and the definitions of their states."""
+"""Paths of events: names and definitions of their states."""
 
 from collections.abc import Iterator
 from typing import TypeAlias
@@ -8,21 +8,21 @@ from asl.core.printable import printable
 from asl.core.values import Json
 from asl.states.machines import nested_machines
 
-__all__ = ["Path", "definition", "in_jsonata", "in_template", "name_of", "pointer_of"]
+__all__ = ["Path", "definition", "in_jsonata", "in_template", "state_name", "state_pointer"]
 
 Path: TypeAlias = tuple[str | int, ...]
 """Names of states and indices of branches or items, outermost first."""
 
 
-def name_of(path: Path) -> str:
-    """Name a state by its path: `Each[2] / Work`."""
+def state_name(path: Path) -> str:
+    """Return the name of the state at a path: `Each[2] / Work`."""
     text = ""
     for part in path:
         text += f"[{part}]" if type(part) is int else f" / {part}" if text else str(part)
     return printable(text)
 
 
-def pointer_of(workflow: Json, path: Path) -> str:
+def state_pointer(workflow: Json, path: Path) -> str:
     """Return the JSON Pointer of the state at a path."""
     *_, (_, pointer) = _machines(workflow, path)
     return f"{pointer}/States/{escape(str(path[-1]))}"
@@ -35,7 +35,7 @@ def definition(workflow: Json, path: Path) -> Json:
 
 
 def in_jsonata(workflow: Json, path: Path) -> bool:
-    """Whether the state at a path is written in JSONata."""
+    """Return whether the state at a path uses JSONata."""
     language = "JSONPath"
     for machine, pointer in _machines(workflow, path):
         if pointer.endswith("/Template"):
@@ -45,12 +45,12 @@ def in_jsonata(workflow: Json, path: Path) -> bool:
 
 
 def in_template(workflow: Json, path: Path) -> bool:
-    """Whether the state at a path has parameters that only the data of a run tells."""
+    """Return whether the state at a path is in a template with parameters."""
     return any(machine.get("Parameters") for machine, _ in _machines(workflow, path))
 
 
 def _machines(workflow: Json, path: Path) -> Iterator[tuple[Json, str]]:
-    """Yield the machines on the way to a state, outermost first, each with its JSON Pointer."""
+    """Yield the machines around a state, outermost first, each with its JSON Pointer."""
     machine, pointer = workflow, ""
     yield machine, pointer
     for name, index in zip(path[0:-1:2], path[1::2], strict=True):

@@ -1,4 +1,4 @@
-"""The store that commands look at, and how an execution in it is found."""
+"""The store of a command: how to open it, find executions and print their outcome."""
 
 import os
 from collections.abc import Iterator
@@ -27,23 +27,23 @@ __all__ = [
     "DIGITS",
     "LISTED",
     "STORE",
+    "add_recorded_command",
     "command_for",
     "continue_command",
     "default_store",
-    "digest_of",
     "find_execution",
-    "hint_missing_bindings",
     "open_store",
     "print_outcome",
-    "prompt_of",
-    "say_paused",
-    "say_redrivable",
+    "print_paused",
+    "print_redrive_hint",
+    "prompt_text",
+    "short_digest",
 ]
 
 DIGITS = 12
-"""Digits of the digest of a request that are shown, and suffice for `asl approve --digest`."""
+"""Number of printed digits of a request's digest; enough for `asl approve --digest`."""
 LISTED = 10
-"""How many requests are listed where others come after them."""
+"""Maximum number of listed requests."""
 VARIABLE = "ASL_STORE"
 STORE = click.option(
     "--store",
@@ -55,34 +55,51 @@ STORE = click.option(
 
 
 def default_store() -> Path:
-    """Return the store that is used where none is named: that of the variable, or of the user."""
+    """Return the default store: that of the variable ASL_STORE, or of the user."""
     from asl.stores.checkpoint_folder import state_folder
 
     return Path(os.environ.get(VARIABLE) or os.path.join(state_folder(), "runs.db"))
 
 
 def open_store(file: str | None, *, make: bool = False, synchronous: str = "FULL") -> "Store":
-    """Open a store; one that is not there is made only if *make* says so."""
+    """Open a store.
+
+    Args:
+        file: The file; None for the default store.
+        make: Whether to create a missing store.
+        synchronous: Durability of the store, as `--synchronous` of `asl run`.
+
+    Raises:
+        AslError: The store does not exist, or cannot be opened.
+    """
     from asl.executions import Store
 
     path = Path(file) if file else default_store()
     if os.path.isdir(path):
-        raise AslError(f"{path} is a folder: a store is a file")
+        raise AslError(f"{path} is a folder: a store must be a file")
     if not os.path.exists(path):
         if not make:
-            other = "" if file else f", and --store FILE or ${VARIABLE} names another"
-            raise AslError(f"there is no store {path}: 'asl run DOC --store FILE' makes one{other}")
+            other = "" if file else f"; --store FILE or ${VARIABLE} selects another"
+            raise AslError(
+                f"there is no store {path}: 'asl run DOC --store FILE' creates one{other}"
+            )
         console.make_folder(str(path.parent), private=True)
     elif not (make or path.stat().st_size):
-        raise AslError(f"{path} is empty: if it was a store, all that it held is gone")
+        raise AslError(f"{path} is empty: if it was a store, its content is lost")
     store = Store(path, synchronous=synchronous)
     if store.session.refusal is not None:
-        console.say(f"asl: {path} is opened read-only: {store.session.refusal}", style="yellow")
+        console.print_message(
+            f"asl: {path} is opened read-only: {store.session.refusal}", style="yellow"
+        )
     return store
 
 
 def find_execution(store: "Store", name: str) -> "StoredExecution":
-    """Return an execution by its name or its id."""
+    """Return an execution by its name or id.
+
+    Raises:
+        AslError: The store has no such execution.
+    """
     from asl.executions import ExecutionNotFound
 
     try:
@@ -95,25 +112,31 @@ def find_execution(store: "Store", name: str) -> "StoredExecution":
 
 
 def print_outcome(store: "Store", result: "Result") -> Exit:
-    """Print what an execution of a store came to; returns the exit code."""
+    """Print the output or the error of an execution; return the exit code."""
     if result.ok:
         console.write_result(console.as_text(result.output))
     elif result.status == "PAUSED":
-        say_paused(result, store)
+        print_paused(result, store)
     else:
-        why = console.reason(result.error, result.cause)
-        console.say(f"asl: {result.name} {result.status} {why}".rstrip(), style="red")
+        why = console.error_text(result.error, result.cause)
+        console.print_message(f"asl: {result.name} {result.status} {why}".rstrip(), style="red")
         for line in describe_item_failures(result.failed_items):
-            console.say(f"  {line}", style="red")
+            console.print_message(f"  {line}", style="red")
         if result.error == "States.AgentNotFound":
-            console.say("  hint: bind it with --agent NAME=module:function or --agents FILE")
-        say_redrivable(result, store)
+            console.print_message(
+                "  hint: bind it with --agent NAME=module:function or --agents FILE"
+            )
+        print_redrive_hint(result, store)
     return exit_of_status(result.status)
 
 
 @contextmanager
-def hint_missing_bindings(store: "Store", command: str, name: str) -> Iterator[None]:
-    """Add the command with the recorded options to the refusal of an execution."""
+def add_recorded_command(store: "Store", command: str, name: str) -> Iterator[None]:
+    """Add the recorded command to the error about missing bindings.
+
+    Raises:
+        AslError: Bindings are missing.
+    """
     from asl.executions import BindingsMissing
 
     try:
@@ -122,41 +145,55 @@ def hint_missing_bindings(store: "Store", command: str, name: str) -> Iterator[N
         if store.command(name) is None:
             raise
         hint = continue_command(store, command, name)
-        raise AslError(f"{refusal} (it was run with the options of {hint})") from refusal
+        raise AslError(f"{refusal} (recorded options: {hint})") from refusal
 
 
-def say_redrivable(result: "Result", store: "Store") -> None:
-    """Say how an execution that has not succeeded goes on."""
-    console.say(f"  hint: {continue_command(store, 'redrive', result.name)} continues from there")
+def print_redrive_hint(result: "Result", store: "Store") -> None:
+    """Print how to continue an execution that has not succeeded."""
+    console.print_message(
+        f"  hint: {continue_command(store, 'redrive', result.name)} continues from the failed state"
+    )
 
 
-def say_paused(result: "Result", store: "Store | None") -> None:
-    """Say what an execution waits for, and how to answer; without a *store* nobody can."""
+def print_paused(result: "Result", store: "Store | None") -> None:
+    """Print the open requests of an execution and how to answer them.
+
+    Args:
+        result: The result of the paused execution.
+        store: Its store; None for an execution that is not saved and cannot be answered.
+    """
     for request in result.pending[:LISTED]:
-        console.say(f"asl: asks: {prompt_of(request)} ({' | '.join(request['options'])})")
-    for failure in _undelivered(result):
-        console.say(f"asl: a notification could not be sent: {failure}", style="yellow")
+        console.print_message(
+            f"asl: asks: {prompt_text(request)} ({' | '.join(request['options'])})"
+        )
+    for failure in _delivery_failures(result):
+        console.print_message(f"asl: a notification could not be sent: {failure}", style="yellow")
     for task in result.pending_callbacks[:LISTED]:
-        console.say(f"asl: {task['state']} waits: {command_for('answer', task['taskToken'])}")
-    if more := _unlisted(result):
+        console.print_message(
+            f"asl: {task['state']} waits for an answer: "
+            f"{command_for('answer', task['taskToken'], '--output', 'JSON')}"
+        )
+    if more := _count_unlisted(result):
         all_of_them = "" if store is None else f": {command_for('inbox')} lists all"
-        console.say(f"asl: and {more} more{all_of_them}")
+        console.print_message(f"asl: and {more} more{all_of_them}")
     if store is None:
-        console.say("asl: paused, and not kept: run it with --store FILE to answer", style="yellow")
+        console.print_message(
+            "asl: paused but not saved: run it with --store FILE to answer", style="yellow"
+        )
         return
     go_on = f"{continue_command(store, 'resume', result.name)} continues it"
     if result.pending:
         go_on = f"{command_for('approve', result.name)} decides, {go_on}"
-    console.say(f"asl: {result.name} is paused: {go_on}", style="yellow")
+    console.print_message(f"asl: {result.name} is paused: {go_on}", style="yellow")
 
 
-def _unlisted(result: "Result") -> int:
-    """Return how many requests are not listed: they are too many."""
+def _count_unlisted(result: "Result") -> int:
+    """Return the number of requests beyond the listed ones."""
     return sum(max(0, len(each) - LISTED) for each in (result.pending, result.pending_callbacks))
 
 
-def _undelivered(result: "Result") -> list[str]:
-    """Return why people have not heard of what they are asked, each reason once."""
+def _delivery_failures(result: "Result") -> list[str]:
+    """Return the distinct causes of failed notifications about open requests."""
     asked = {request["requestId"] for request in result.pending}
     failures = [
         event.details["cause"]
@@ -166,23 +203,23 @@ def _undelivered(result: "Result") -> list[str]:
     return list(dict.fromkeys(failures))
 
 
-def prompt_of(request: dict[str, Json]) -> str:
-    """Return what is asked, in one line: a structured prompt may have no text of its own."""
+def prompt_text(request: dict[str, Json]) -> str:
+    """Return the prompt of a request on one line; a structured prompt as JSON."""
     return printable(request["promptText"] or excerpt(request["prompt"], 400))
 
 
-def digest_of(request: dict[str, Json]) -> str:
-    """Return the digits of the digest of a request that people see."""
+def short_digest(request: dict[str, Json]) -> str:
+    """Return the printed digits of a request's digest."""
     return request_digest(request)[:DIGITS]
 
 
 def command_for(command: str, *names: str, folder: str | None = None) -> str:
-    """Return a command to be told to the user, for the store that the present one was given.
+    """Return a command for messages, with the `--store` option of the current command.
 
     Args:
-        command: The name of the command.
+        command: Name of the command.
         names: Its other words.
-        folder: The folder in which it has to be called, None for any.
+        folder: Folder to run it in; None for any.
     """
     from shlex import quote
 
@@ -197,7 +234,7 @@ def command_for(command: str, *names: str, folder: str | None = None) -> str:
 
 
 def continue_command(store: "Store", command: str, name: str) -> str:
-    """Return the command that resumes or redrives an execution, with the options that it needs."""
+    """Return the command that resumes or redrives an execution, with its recorded options."""
     recorded = store.command(name)
     if recorded is None:
         return command_for(command, name)

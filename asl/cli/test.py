@@ -1,4 +1,4 @@
-"""`asl test`: conformance cases, on this interpreter or on any other."""
+"""`asl test`: run test cases with this or another interpreter."""
 
 import sys
 from collections.abc import Sequence
@@ -54,32 +54,38 @@ def test_command(
 
     PATH is a file or folder with cases; by default the conformance suite of asl is run. Exits with
     1 if a case fails.
+
+    \f
+    Raises:
+        UsageError: --coverage is combined with --format junit.
     """
     if covers and format_ == "junit":
-        raise click.UsageError("--coverage is told as text or as JSON: JUnit has no place for it")
-    cases = _selected(_load(paths), substring, tags)
+        raise click.UsageError("--coverage needs --format text or json")
+    cases = _select(_load(paths), substring, tags)
     if covers:
         from asl.conformance.coverage import with_events
 
         cases = [with_events(case) for case in cases]
     counter = _Counter(len(cases))
     try:
-        report = run_suite(cases, _words(implementation), jobs=jobs, on_verdict=counter.count)
+        report = run_suite(
+            cases, _split_command(implementation), jobs=jobs, on_verdict=counter.count
+        )
     finally:
         counter.clear()
-    covered = _covered(report) if covers else None
-    _write(_rendered(report, covered, format_, verbose, plain=output is not None), output)
+    covered = _coverage(report) if covers else None
+    _write(_render(report, covered, format_, verbose, plain=output is not None), output)
     if output is not None:
         from asl.conformance.report import summary
 
-        console.say(f"{summary(report)}; the report is in {output}")
+        console.print_message(f"{summary(report)}; the report is in {output}")
     return Exit.OK if report.ok else Exit.FAILED
 
 
 def _load(paths: tuple[str, ...]) -> "list[Case]":
     try:
         each = [load_suite(path) for path in paths] if paths else [load_suite()]
-    except InvalidDocument as refusal:  # a suite is no document: this is wrong usage
+    except InvalidDocument as refusal:  # a suite is not a document: exit as for wrong usage
         raise AslError(str(refusal)) from None
     cases: dict[str, Case] = {}
     for case in (case for suite in each for case in suite):
@@ -91,7 +97,7 @@ def _load(paths: tuple[str, ...]) -> "list[Case]":
     return list(cases.values())
 
 
-def _selected(cases: "list[Case]", substring: str | None, tags: tuple[str, ...]) -> "list[Case]":
+def _select(cases: "list[Case]", substring: str | None, tags: tuple[str, ...]) -> "list[Case]":
     wanted = (substring or "").casefold()
     found = [
         case
@@ -99,11 +105,11 @@ def _selected(cases: "list[Case]", substring: str | None, tags: tuple[str, ...])
         if wanted in f"{case.id} {case.title}".casefold() and set(tags) <= set(case.tags)
     ]
     if not found:
-        raise AslError(f"none of {console.count_of(len(cases), 'case')} is selected")
+        raise AslError(f"no case is selected of {console.count_noun(len(cases), 'case')}")
     return found
 
 
-def _words(command: str | None) -> Sequence[str] | None:
+def _split_command(command: str | None) -> Sequence[str] | None:
     if command is None:
         return None
     import shlex
@@ -118,12 +124,12 @@ def _words(command: str | None) -> Sequence[str] | None:
 
 
 class _Counter:
-    """How many cases are done, on a terminal."""
+    """Counter of finished cases on a terminal."""
 
     def __init__(self, total: int) -> None:
         self.total = total
         self.done = 0
-        self.shown = console.on_terminal(sys.stderr)
+        self.shown = console.is_terminal(sys.stderr)
 
     def count(self, verdict: "CaseResult") -> None:
         self.done += 1
@@ -135,13 +141,13 @@ class _Counter:
             sys.stderr.write("\r\x1b[K")
 
 
-def _covered(report: "SuiteReport") -> "list[DocumentCoverage]":
+def _coverage(report: "SuiteReport") -> "list[DocumentCoverage]":
     from asl.conformance.coverage import coverage_of
 
     return coverage_of(report.verdicts)
 
 
-def _rendered(
+def _render(
     report: "SuiteReport",
     covered: "list[DocumentCoverage] | None",
     format_: str,

@@ -1,4 +1,4 @@
-"""`asl test init`: cases for the ways through a document."""
+"""`asl test init`: test cases for the paths through a document."""
 
 import os
 from pathlib import Path
@@ -56,47 +56,57 @@ def test_init_command(
     A case has the input and the agent results that lead along its path, and expects the present
     outcome: review it. Paths enter a loop once. Paths without data are reported with the reason.
     Existing files are not overwritten. Exits with 1 if no case is found.
+
+    \f
+    Raises:
+        AslError: The output file exists.
     """
     stem = Path(document).stem.removesuffix(".asl")
     file = Path(output or Path(document).parent / f"{stem}.asl-test.yaml")
     if os.path.lexists(file):
         raise AslError(f"{str(file)!r} would be overwritten: choose another --output")
     read = read_document(document, origin)
-    data = None if given is None else _input(given)
+    data = None if given is None else _read_input(given)
     cases, missed, complete = draft_cases(read, limit, profile, data)
     for names, why in dict.fromkeys(missed):  # several transitions may lead to one state
         way = " > ".join(names)
-        console.say(f"asl: no data was found that leads through {way}: {why}", style="yellow")
+        console.print_message(
+            f"asl: no data was found that leads through {way}: {why}", style="yellow"
+        )
     if not complete:
-        console.say(
-            "asl: there are more ways than were tried, by --limit or for their length",
+        console.print_message(
+            "asl: not all paths were tried: their number or length exceeds a limit (see --limit)",
             style="yellow",
         )
     if not cases:
-        hint = "" if given else "; give one that gets through: --input FILE"
-        console.say(f"asl: no case was written: no input leads to an end{hint}", style="yellow")
+        hint = "" if given else ": give one with --input FILE"
+        console.print_message(
+            f"asl: no case written, because no input leads to an end{hint}", style="yellow"
+        )
         return Exit.FAILED
     beside = os.path.relpath(document, file.parent)
     suite = {
-        "suite": f"The ways through {read.name}",
+        "suite": f"Paths through {read.name}",
         "document_file": beside,
         **({} if profile == "default" else {"profile": profile}),
         **({} if read.dialect == "asl" else {"dialect": read.dialect}),
-        **_told(origin),
+        **_origin_members(origin),
         "cases": cases,
     }
     console.write_file(str(file), _yaml(suite))
-    console.say(f"asl: wrote {console.count_of(len(cases), 'case')} to {file}", style="green")
+    console.print_message(
+        f"asl: wrote {console.count_noun(len(cases), 'case')} to {file}", style="green"
+    )
     return Exit.OK
 
 
-def _input(given: str) -> Json:
-    """Read an input, which may be named as a file by itself."""
+def _read_input(given: str) -> Json:
+    """Read an input; a file needs no `@`."""
     return read_input(f"@{given}" if os.path.isfile(given) else given)
 
 
-def _told(origin: Origin) -> dict[str, object]:
-    """Return what a suite has to say of how its document is taken from the file."""
+def _origin_members(origin: Origin) -> dict[str, object]:
+    """Return the members of a suite that say how to read its document."""
     told = {
         "reading": origin["reading"],
         "resource": origin["resource"],

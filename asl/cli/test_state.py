@@ -1,4 +1,4 @@
-"""`asl test-state`: one state alone, as AWS's TestState runs it."""
+"""`asl test-state`: run a single state, like TestState of AWS."""
 
 import click
 
@@ -83,7 +83,7 @@ def test_state_command(
     }
     if mock and field_validation is not None:
         mock["fieldValidationMode"] = field_validation
-    given = _object("--configuration", configuration) or {}
+    given = _read_object("--configuration", configuration) or {}
     if retries is not None:
         given["retrierRetryCount"] = retries
     bound = bind_agents(agent_files, agent_pairs)
@@ -92,8 +92,8 @@ def test_state_command(
         {} if input_ is None else read_input(input_),
         state=state,
         mock=mock or None,
-        context=_object("--context", context),
-        variables=_object("--variables", variables),
+        context=_read_object("--context", context),
+        variables=_read_object("--variables", variables),
         level=level,
         configuration=given,
         agents=bound.agents,
@@ -104,10 +104,10 @@ def test_state_command(
     return Exit.FAILED if result.status == "FAILED" else Exit.OK
 
 
-def _object(option: str, text: str | None) -> dict[str, Json] | None:
+def _read_object(option: str, text: str | None) -> dict[str, Json] | None:
     if text is None:
         return None
     value = read_input(text, option)
     if type(value) is not dict:
-        raise click.BadParameter("an object is wanted", param_hint=option)
+        raise click.BadParameter("the value must be an object", param_hint=option)
     return value

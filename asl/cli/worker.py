@@ -1,4 +1,4 @@
-"""`asl worker`: run what is due in a store, until it is stopped."""
+"""`asl worker`: run the due executions of a store until stopped."""
 
 import asyncio
 import signal
@@ -8,7 +8,7 @@ import click
 from asl.cli import console
 from asl.cli.binding_options import BindingOptions, binding_options
 from asl.cli.console import Exit
-from asl.cli.stores import STORE, command_for, open_store, prompt_of
+from asl.cli.stores import STORE, command_for, open_store, prompt_text
 from asl.engine.result import Result
 from asl.executions import Store
 from asl.executions.runner import Runner
@@ -53,7 +53,7 @@ async def _work(
     store: "Store", concurrency: int, until_idle: bool, quiet: bool, binding: BindingOptions
 ) -> None:
     binding.record(store)
-    report = _ignore if quiet else _report
+    report = _print_nothing if quiet else _print_outcome
     while True:
         context = store.runner(
             concurrency=concurrency, report=report, **binding.bindings(None, quiet=quiet)
@@ -61,12 +61,14 @@ async def _work(
         try:
             async with context as runner:
                 if not quiet:
-                    console.say(f"asl: worker {runner.id} runs what is due in {store.path}")
+                    console.print_message(
+                        f"asl: worker {runner.id} runs the executions of {store.path}"
+                    )
                 _stop_on_signals(runner)
                 await (runner.drain() if until_idle else runner.ended())
             return
         except LeaseLost as error:
-            console.say(f"asl: {error}; the worker restarts", style="yellow")
+            console.print_message(f"asl: {error}; the worker restarts", style="yellow")
             store.reopen()
 
 
@@ -76,21 +78,23 @@ def _stop_on_signals(runner: "Runner") -> None:
         loop.add_signal_handler(number, runner.stop)
 
 
-def _report(name: str, outcome: "Result | str") -> None:
-    """Print what an execution came to, or why it cannot go on."""
+def _print_outcome(name: str, outcome: "Result | str") -> None:
+    """Print the outcome of an execution, or why it cannot run."""
     if isinstance(outcome, str):
-        console.say(f"asl: {name} cannot run here: {outcome}", style="yellow")
+        console.print_message(f"asl: {name} cannot run here: {outcome}", style="yellow")
     elif outcome.needs:
         needs = "; ".join(outcome.needs)
         hint = command_for("ls", "--stuck")
-        console.say(f"asl: {name} waits for a worker: {needs} ({hint} lists all)", style="yellow")
+        console.print_message(
+            f"asl: {name} waits for a worker: {needs} ({hint} lists all)", style="yellow"
+        )
     elif outcome.status != "PAUSED":
-        why = console.reason(outcome.error, outcome.cause) if outcome.error else ""
+        why = console.error_text(outcome.error, outcome.cause) if outcome.error else ""
         console.write_line(f"{name}  {outcome.status} {why}".rstrip())
     elif outcome.pending:
-        asked = "; ".join(map(prompt_of, outcome.pending))
-        console.write_line(f"{name}  asks: {asked}")
+        asked = "; ".join(map(prompt_text, outcome.pending))
+        console.write_line(f"{name}  waits for: {asked}")
 
 
-def _ignore(name: str, outcome: "Result | str") -> None:
+def _print_nothing(name: str, outcome: "Result | str") -> None:
     """Print nothing."""

@@ -128,7 +128,7 @@ class ReadContext:
                 hint = did_you_mean(name, self.looked_up)
                 if hint is None and self.looked_up:
                     hint = f"there are {', '.join(sorted(self.looked_up)[:10])}"
-                yield Finding("READ-13", f"nothing refers to {name!r}", "", hint)
+                yield Finding("READ-13", f"the value {name!r} is not used", "", hint)
 
     def file(self, path: str, source: Source, origin: int) -> Source:
         """Return a file that a template names, relative to the folder of the template.

@@ -275,5 +275,5 @@ def test_a_run_on_the_command_line_sends_events(tmp_path: Path) -> None:
     sinks[-1] = f"webhook=jsonl:{tmp_path / 'none' / 'x'}"
     done = CliRunner().invoke(cli, [*words, *sinks])
     assert done.exit_code == 0
-    assert "the channel 'web' has not taken 4 events: FileNotFoundError" in done.stderr
+    assert "the channel 'web' has lost 4 events: FileNotFoundError" in done.stderr
     assert len((tmp_path / "log").read_text().splitlines()) == 5

@@ -33,12 +33,12 @@ def files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASL_STORE", str(folder / "mine.db"))
 
 
-def test_tokens_are_listed_and_answered(asl: Asl) -> None:
-    """From the inbox to the answer, by commands alone."""
+def test_answer_completes_a_task_token(asl: Asl) -> None:
+    """The inbox lists a token; 'asl answer' sends a heartbeat and a result."""
     words = ("--name", "it", "--store", "mine.db", "--synchronous", "normal")
     done = asl("run", "ask.asl.json", *words, "--agents", "sqs.yaml")
     assert done.exit_code == 4
-    assert "Ask waits: 'asl answer " in done.stderr
+    assert "Ask waits for an answer: 'asl answer " in done.stderr
     token = json.loads(asl("inbox", "--json").stdout)["taskToken"]
     assert token in asl("inbox").stdout
     assert f"the answer to the task token {token} (Ask)" in asl("show", "it").stdout
@@ -58,8 +58,8 @@ def test_tokens_are_listed_and_answered(asl: Asl) -> None:
     assert (done.exit_code, "it FAILED Ink: none left" in done.stderr) == (1, True)
 
 
-def test_inbox_names_the_execution_that_waits(asl: Asl, folder: Path) -> None:
-    """A child of its own, beside the one that has started it."""
+def test_inbox_names_child_and_parent_of_a_task_token(asl: Asl, folder: Path) -> None:
+    """The inbox names the child execution and the execution that started it."""
     parameters = {
         "StateMachineArn": "arn:aws:states:us-east-1:123456789012:stateMachine:Child",
         "Name": "kid",
@@ -83,8 +83,8 @@ def test_inbox_names_the_execution_that_waits(asl: Asl, folder: Path) -> None:
     assert asl("inbox", "kid").stdout == ""
 
 
-def test_an_output_that_is_no_json_is_shown(asl: Asl) -> None:
-    """The fault is shown where it was written."""
+def test_answer_output_that_is_not_json_exits_with_2(asl: Asl) -> None:
+    """The message has the position of the fault."""
     asl("run", "ask.asl.json", "--agents", "sqs.yaml", "--store", "mine.db")
     done = asl("answer", "t", "--store", "mine.db", "--output", "{1}")
     assert (done.exit_code, "--output:1:2: error READ-01" in done.stderr) == (2, True)
@@ -93,22 +93,22 @@ def test_an_output_that_is_no_json_is_shown(asl: Asl) -> None:
 @pytest.mark.parametrize(
     "words", [(), ("--output", "1", "--heartbeat"), ("--error", "E", "--output", "1")]
 )
-def test_one_thing_is_said_at_a_time(asl: Asl, words: tuple[str, ...]) -> None:
-    """An answer, a failure or a sign of life."""
+def test_answer_takes_one_of_output_error_and_heartbeat(asl: Asl, words: tuple[str, ...]) -> None:
+    """Other combinations are wrong usage."""
     done = asl("answer", "0" * 64, *words)
     assert (done.exit_code, "--heartbeat" in done.stderr) == (2, True)
 
 
-def test_a_store_without_a_file_is_that_of_the_user(
+def test_store_option_without_a_file_is_the_default_store(
     asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`--store` alone."""
+    """`--store` without a value."""
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
     monkeypatch.delenv("ASL_STORE")
     assert asl("run", "pass.asl.json", "--name", "it", "--store").exit_code == 0
     assert asl("ls").stdout.startswith("it  SUCCEEDED")
     refused = asl("run", "pass.asl.json", "--synchronous", "full")
-    assert (refused.exit_code, "is for a --store" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "--synchronous needs --store" in refused.stderr) == (2, True)
 
 
 DIES = """
@@ -119,8 +119,8 @@ store.run(document, {}, name="it")
 """
 
 
-def test_logs_end_where_nobody_is_at_work_any_more(asl: Asl, folder: Path) -> None:
-    """The process has died; what is to be done is said, and `--due` finds it."""
+def test_logs_follow_exits_with_1_if_the_process_has_ended(asl: Asl, folder: Path) -> None:
+    """The message names the command to resume, and `--due` finds the execution."""
     done = subprocess.run([sys.executable, "-c", DIES], env=os.environ, check=False, timeout=60)
     assert done.returncode == 9
     logs = asl("logs", "-f", "it")

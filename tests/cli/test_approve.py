@@ -53,8 +53,10 @@ def paused(asl: Any, document: Any, data: Any) -> Any:
 
 
 @pytest.mark.parametrize("more", [(), ("--json",), ("--events",), ("--history", "-"), ("--trace",)])
-def test_a_run_that_waits_may_be_asked_for_again(more: tuple[str, ...], asl: Any) -> None:
-    """It still waits, and says so; what it has done stands in the store."""
+def test_repeated_run_of_a_paused_execution_prints_its_requests(
+    more: tuple[str, ...], asl: Any
+) -> None:
+    """The same name and input find the paused execution in the store."""
     paused(asl, ASK, {"title": "News"})
     words = ("run", str(asl.document), "--store", asl.store, "--name", "it", *more)
     again = asl(*words, "-i", '{"title": "News"}', code=4)
@@ -62,8 +64,8 @@ def test_a_run_that_waits_may_be_asked_for_again(more: tuple[str, ...], asl: Any
     assert "asl approve it" in again.stderr
 
 
-def test_from_the_run_to_the_end(asl: Any) -> None:
-    """Paused, listed, decided with an edit, gone on with."""
+def test_approve_with_an_edit_then_resume(asl: Any) -> None:
+    """A run pauses, the inbox lists the request, an edit approves it."""
     assert "asl approve it" in paused(asl, ASK, {"title": "News"}).stderr
     assert "Publish News?" in asl("inbox").stdout
     words = ("approve", "it", "--as", "ann", "--comment", "good", "--edit", "title=Old")
@@ -72,13 +74,11 @@ def test_from_the_run_to_the_end(asl: Any) -> None:
     output = json.loads(asl("resume", "it").stdout)
     assert output["edited"] == {"title": "Old"}
     assert output["review"]["comment"] == "good"
-    assert "nothing waits" in asl("inbox").stderr
+    assert "task token is open" in asl("inbox").stderr
 
 
-def test_a_decision_for_somebody_else_names_the_user_of_the_system(
-    asl: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In the record, the result and the history; without --as it is the approver itself."""
+def test_as_option_records_the_system_user(asl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the record, the result and the history; without --as it is the approver."""
     monkeypatch.setattr("getpass.getuser", lambda: "kim")
     paused(asl, ASK, {"title": "News"})
     record = json.loads(asl("approve", "it", "--as", "ann").stdout)
@@ -94,7 +94,7 @@ def test_a_decision_for_somebody_else_names_the_user_of_the_system(
     assert [each["system_user"] for each in decided] == ["kim"]
 
 
-def test_the_user_of_the_system_is_named_for_each_approval(
+def test_system_user_is_recorded_for_each_approval(
     asl: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("getpass.getuser", lambda: "kim")
@@ -107,8 +107,8 @@ def test_the_user_of_the_system_is_named_for_each_approval(
     assert "has an option of its own" in refused(asl, "--set", "system_user=eve")
 
 
-def test_digest_refuses_an_answer_to_another_content(asl: Any) -> None:
-    """That which the inbox and `show` print, or more of it, and the whole one of --json."""
+def test_digest_refuses_an_answer_to_a_changed_request(asl: Any) -> None:
+    """It may be the printed digits, more of them, or the digest of --json."""
     paused(asl, ASK, {"title": "News"})
     shown = asl("inbox").stdout.splitlines()[-1].removeprefix("  digest ")
     whole = json.loads(asl("inbox", "--json").stdout)["digest"]
@@ -123,7 +123,7 @@ def test_digest_refuses_an_answer_to_another_content(asl: Any) -> None:
     assert json.loads(asl("approve", "it", "--digest", shown.upper()).stdout)["approval"]
 
 
-def test_digest_of_json_may_be_given_back(asl: Any) -> None:
+def test_approve_accepts_the_digest_of_inbox_json(asl: Any) -> None:
     """The digest of what --json prints is the one that it names."""
     paused(asl, ASK, {"title": "News"})
     request = json.loads(asl("inbox", "--json").stdout)
@@ -131,16 +131,16 @@ def test_digest_of_json_may_be_given_back(asl: Any) -> None:
     asl("approve", "it", "--digest", request["digest"])
 
 
-def test_a_bad_answer_is_wrong_usage(asl: Any) -> None:
-    """It says why, and the execution stays paused."""
+def test_invalid_answer_exits_with_2(asl: Any) -> None:
+    """The execution stays paused."""
     paused(asl, ASK, {"title": "News"})
     assert "'publish', 'drop'" in asl("approve", "it", "--option", "maybe", code=2).stderr
     assert "is an option: --option drop" in asl("approve", "it", "drop", code=2).stderr
     asl("resume", "it", code=4)
 
 
-def test_several_requests_need_a_name(asl: Any) -> None:
-    """Without one they are listed."""
+def test_several_open_requests_need_request_option(asl: Any) -> None:
+    """The message lists them."""
     paused(asl, TWO, {"l": [1, 2]})
     listed = asl("approve", "it", code=2).stderr
     ids = [json.loads(line)["requestId"] for line in asl("inbox", "--json").stdout.splitlines()]
@@ -151,8 +151,8 @@ def test_several_requests_need_a_name(asl: Any) -> None:
     assert [each["approval"] for each in json.loads(asl("resume", "it").stdout)] == ["reject"] * 2
 
 
-def test_the_inbox_of_one_execution(asl: Any) -> None:
-    """By its name; a name that there is not is said."""
+def test_inbox_takes_an_execution(asl: Any) -> None:
+    """An unknown name is an error."""
     paused(asl, TWO, {"l": ["a", "b"]})
     words = (
         "run",
@@ -170,8 +170,8 @@ def test_the_inbox_of_one_execution(asl: Any) -> None:
     assert "there is no execution 'nobody'" in asl("inbox", "nobody", code=2).output
 
 
-def test_many_requests_are_told_of_in_few_lines(asl: Any) -> None:
-    """Where others come after them; the inbox lists all."""
+def test_output_lists_at_most_ten_requests(asl: Any) -> None:
+    """The inbox lists all."""
     said = paused(asl, TWO, {"l": list(range(30))}).stderr
     assert said.count("asl: asks:") == 10
     assert f"asl: and 20 more: 'asl inbox --store {asl.store}' lists all" in said
@@ -179,8 +179,8 @@ def test_many_requests_are_told_of_in_few_lines(asl: Any) -> None:
     assert len(asl("inbox", "--json").stdout.splitlines()) == 30
 
 
-def test_a_run_that_is_not_kept_says_so(asl: Any) -> None:
-    """Nobody could answer it."""
+def test_paused_run_without_a_store_names_store_option(asl: Any) -> None:
+    """Such an execution cannot be answered."""
     asl.document.write_text(json.dumps(ASK))
     done = asl("run", str(asl.document), "-i", '{"title": "x"}', code=4)
     assert "--store FILE" in done.stderr
@@ -190,8 +190,8 @@ BATCH = {"StartAt": "B", "States": {"B": {"Type": "Approval", "Prompt": "Pay?", 
     "BatchMode": {"MinApproved": 0.5}, "ResultPath": "$", "End": True}}}  # fmt: skip
 
 
-def test_items_of_a_batch_are_decided_by_their_numbers(asl: Any) -> None:
-    """The inbox shows the numbers."""
+def test_approved_and_rejected_take_item_numbers(asl: Any) -> None:
+    """The inbox prints the numbers."""
     paused(asl, BATCH, {"l": ["rent", "yacht", {"n": 1}]})
     listed = asl("inbox").stdout
     assert '    0  "rent"' in listed
@@ -211,15 +211,15 @@ def refused(asl: Any, *words: str) -> str:
     return text
 
 
-def test_a_batch_may_be_decided_as_a_whole(asl: Any) -> None:
-    """By an option, as any other request; all items may be rejected, too."""
+def test_option_decides_all_items_of_a_batch(asl: Any) -> None:
+    """All items may be rejected too."""
     paused(asl, BATCH, {"l": [1, 2]})
     record = json.loads(asl("approve", "it", "--rejected", "0,1", "--approved", "").stdout)
     assert (record["approval"], record["rejected"]) == ("reject", [1, 2])
 
 
-def test_other_keys_stay_in_the_record(asl: Any) -> None:
-    """What has an option of its own is given by that."""
+def test_set_adds_fields_to_the_record(asl: Any) -> None:
+    """A field with an option of its own is refused."""
     paused(asl, ASK, {"title": "News"})
     assert "option of its own" in refused(asl, "--set", "comment=x")
     for key in ("approver", "decision", "edited_content"):
@@ -229,8 +229,8 @@ def test_other_keys_stay_in_the_record(asl: Any) -> None:
     assert (record["amount"], record["when"]) == (20, "noon")
 
 
-def test_the_same_answer_twice_is_one(asl: Any) -> None:
-    """By the id of the request, its end or without; another one is refused."""
+def test_repeated_answer_is_accepted_once(asl: Any) -> None:
+    """With the request id, the end of it, or without; a different answer is refused."""
     paused(asl, ASK, {"title": "News"})
     (line,) = asl("inbox", "--json").stdout.splitlines()
     words = ("approve", "it", "--as", "ann")
@@ -241,10 +241,10 @@ def test_the_same_answer_twice_is_one(asl: Any) -> None:
     refusal = asl(*words, "--option", "drop", code=2).stderr
     assert "answered already: 'publish' by 'ann'" in refusal
     asl("resume", "it")
-    assert "nothing that is open" in refused(asl)
+    assert "has no open request" in refused(asl)
 
 
-def test_what_is_decided_is_shown(asl: Any) -> None:
+def test_show_lists_answered_requests_until_resumed(asl: Any) -> None:
     """Until somebody goes on with it."""
     paused(asl, ASK, {"title": "News"})
     assert "waits for Publish News?" in asl("show", "it").stdout
@@ -254,8 +254,8 @@ def test_what_is_decided_is_shown(asl: Any) -> None:
     assert "decided" not in asl("show", "it").stdout
 
 
-def test_the_end_of_an_id_is_enough(asl: Any) -> None:
-    """Where it is that of one request alone."""
+def test_request_option_takes_the_end_of_an_id(asl: Any) -> None:
+    """The end must be unique."""
     paused(asl, TWO, {"l": [1, 2]})
     refusal = refused(asl, "--request", "/A@0.0")
     assert "several requests of it end in '/A@0.0'" in refusal
@@ -264,8 +264,8 @@ def test_the_end_of_an_id_is_enough(asl: Any) -> None:
     assert "2?" not in asl("inbox").stdout
 
 
-def test_who_may_decide_on_what_is_listed(asl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who asks is named at the start, and may be excluded."""
+def test_inbox_prints_the_policy_of_a_request(asl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--requestor` names the user who is excluded."""
     monkeypatch.setattr("getpass.getuser", lambda: "kim")
     policy = {"Approvers": {"Users": ["ann", "cy"], "Roles": ["lead"]}, "RequiredApprovals": 2,
               "ExcludeRequestor": True, "RequireReason": True}  # fmt: skip
@@ -277,12 +277,12 @@ def test_who_may_decide_on_what_is_listed(asl: Any, monkeypatch: pytest.MonkeyPa
     asl("approve", "it", "--as", "cy", "--comment", "x", code=4)
     assert asl("inbox").stdout.splitlines()[1:3] == [
         '  editable: title = "x"',
-        "  by ann or cy or the role lead; not by ann, who asked for it; 1 of 2 approvals: cy (by "
+        "  by ann or cy or the role lead; not by ann, the requestor; 1 of 2 approvals: cy (by "
         "kim); a reason is required (--comment)",
     ]
 
 
-def test_a_request_that_is_not_there(asl: Any) -> None:
+def test_unknown_request_has_a_suggestion(asl: Any) -> None:
     """A near one is named."""
     paused(asl, ASK, {"title": "News"})
     (line,) = asl("inbox", "--json").stdout.splitlines()
@@ -290,7 +290,7 @@ def test_a_request_that_is_not_there(asl: Any) -> None:
     assert f"did you mean '{request}'" in refused(asl, "--request", request + "x")
 
 
-def test_approvals_of_several_people(asl: Any) -> None:
+def test_required_approvals_keep_an_execution_paused(asl: Any) -> None:
     """Until there are enough of them the execution waits."""
     ask = {**ASK["States"]["Ask"], "Policy": {"RequiredApprovals": 2,
            "Approvers": {"Users": ["ann"], "Roles": ["lead"]}, "RequireReason": True}}  # fmt: skip
@@ -298,13 +298,13 @@ def test_approvals_of_several_people(asl: Any) -> None:
     assert "reason" in refused(asl, "--as", "ann")
     assert "may not decide" in refused(asl, "--as", "bo", "--comment", "x")
     first = asl("approve", "it", "--as", "ann", "--comment", "x", code=4)
-    assert "1 of 2 approvals: it waits for more" in first.stderr
+    assert "it waits: it has 1 of 2 approvals" in first.stderr
     words = ("approve", "it", "--as", "bo", "--role", "lead", "--comment", "y")
     assert len(json.loads(asl(*words).stdout)["approvals"]) == 2
 
 
-def test_what_is_expired(asl: Any) -> None:
-    """The inbox says that something is due, and an answer comes too late."""
+def test_expired_request_is_due(asl: Any) -> None:
+    """The inbox prints the command, and an answer is too late."""
     ask = {**ASK["States"]["Ask"], "Timeout": "1h", "Default": "No"}
     del ask["End"]
     document = {"StartAt": "Ask", "States": {"Ask": ask, "No": {"Type": "Succeed"}}}
@@ -312,13 +312,13 @@ def test_what_is_expired(asl: Any) -> None:
         store.run(document, {"title": "x"}, name="it")
     assert "asl resume it" in asl("inbox").stdout
     late = refused(asl, "--as", "ann")
-    assert "too late; 'asl resume it' continues" in late
+    assert "too late: 'asl resume it' continues" in late
     assert "due       'asl resume it' continues it" in asl("show", "it").stdout
     assert json.loads(asl("resume", "it").stdout)["review"]["timedOut"] is True
 
 
-def test_people_are_told_on_the_command_line(asl: Any, tmp_path: Path) -> None:
-    """By every channel that is named; a wrong one is refused before anything runs."""
+def test_notify_sends_to_every_channel(asl: Any, tmp_path: Path) -> None:
+    """An unknown channel is refused before the run."""
     asl.document.write_text(json.dumps(ASK))
     words = ("run", str(asl.document), "--store", asl.store, "--name", "it", "-i", '{"title":"x"}')
     assert "no channel" in asl(*words, "--notify", "pigeon", code=2).stderr
@@ -330,15 +330,15 @@ def test_people_are_told_on_the_command_line(asl: Any, tmp_path: Path) -> None:
     assert json.loads(line)["kind"] == "request"
 
 
-def test_an_exclusion_of_nobody_is_told_of(asl: Any) -> None:
+def test_exclude_requestor_without_a_requestor_is_a_warning(asl: Any) -> None:
     """A rule never looks enforced when it is not."""
     ask = {**ASK["States"]["Ask"], "Policy": {"ExcludeRequestor": True}}
     said = paused(asl, {**ASK, "States": {"Ask": ask}}, {"title": "x"}).stderr
     assert "'ExcludeRequestor' excludes no user: name the requestor with --requestor USER" in said
 
 
-def test_people_who_could_not_be_told_are_told_of(asl: Any, tmp_path: Path) -> None:
-    """A channel that fails does no harm, and is not silent."""
+def test_failed_notification_is_printed(asl: Any, tmp_path: Path) -> None:
+    """The execution is paused nevertheless."""
     asl.document.write_text(json.dumps(TWO))
     channel = f"jsonl:{tmp_path}/none/told.jsonl"
     words = ("run", str(asl.document), "--store", asl.store, "--name", "it", "--notify", channel)
@@ -347,7 +347,7 @@ def test_people_who_could_not_be_told_are_told_of(asl: Any, tmp_path: Path) -> N
     assert "it is paused" in said
 
 
-def test_what_a_started_execution_asks_is_asked_by_its_parent(asl: Any, tmp_path: Path) -> None:
+def test_request_of_a_child_is_answered_by_either_name(asl: Any, tmp_path: Path) -> None:
     """It is answered and gone on with by the name of either."""
     child = tmp_path / "review.asl.json"
     child.write_text(json.dumps(ASK))
@@ -372,8 +372,8 @@ def test_what_a_started_execution_asks_is_asked_by_its_parent(asl: Any, tmp_path
     assert "review" in asl("show", name).stdout
 
 
-def test_all_that_is_due_goes_on(asl: Any) -> None:
-    """What was answered and what has expired; what waits goes on waiting."""
+def test_resume_due_resumes_answered_and_expired_executions(asl: Any) -> None:
+    """Executions with open requests stay paused."""
     ask = {**ASK["States"]["Ask"], "Timeout": "1h", "Default": "No"}
     del ask["End"]
     expiring = {"StartAt": "Ask", "States": {"Ask": ask, "No": {"Type": "Succeed"}}}
@@ -389,8 +389,8 @@ def test_all_that_is_due_goes_on(asl: Any) -> None:
     assert "--due" in asl("resume", "waiting", "--due", code=2).stderr
 
 
-def test_one_that_cannot_go_on_does_not_hold_up_the_others(asl: Any) -> None:
-    """It is told, and the exit code says that not everything went well."""
+def test_resume_due_continues_after_a_failure(asl: Any) -> None:
+    """The failure is printed and sets the exit code."""
     with Store(asl.store) as store:
         for name in ("a", "b", "c"):
             (request,) = store.run(ASK, {"title": name}, name=name).pending
@@ -403,7 +403,7 @@ def test_one_that_cannot_go_on_does_not_hold_up_the_others(asl: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["it", "a:b", "x/y:/z"])
-def test_requests_of_distributed_maps_and_of_odd_names(asl: Any, name: str) -> None:
+def test_request_ids_of_distributed_maps_and_unusual_names(asl: Any, name: str) -> None:
     """A request belongs to its execution, whatever its id looks like."""
     config = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
     processor = {**TWO["States"]["M"]["ItemProcessor"], "ProcessorConfig": config}
@@ -417,10 +417,10 @@ def test_requests_of_distributed_maps_and_of_odd_names(asl: Any, name: str) -> N
     assert len(json.loads(asl("resume", name).stdout)) == 2
 
 
-def test_commands_that_are_told_name_the_store(
+def test_printed_commands_repeat_store_option(
     asl: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the user has named it: what is told can be run as it is."""
+    """They run unchanged."""
     monkeypatch.chdir(tmp_path)
     document = tmp_path / "ask.asl.json"
     document.write_text(json.dumps(ASK), encoding="utf-8")
@@ -428,10 +428,10 @@ def test_commands_that_are_told_name_the_store(
     told = asl("run", str(document), *given, "--store", "own.db", "--name", "r-1", code=4).stderr
     assert "'asl approve r-1 --store own.db' decides" in told
     told = asl("approve", "r-1", "--store", "own.db").stderr
-    assert "'asl resume r-1 --store own.db' continues it" in told
+    assert "'asl resume r-1 --store own.db' continues r-1" in told
 
 
-def test_a_prompt_without_a_text_of_its_own_is_shown(asl: Any, tmp_path: Path) -> None:
+def test_structured_prompt_is_printed_as_json(asl: Any, tmp_path: Path) -> None:
     """As JSON, wherever a request is named."""
     state = {"Type": "Approval", "Prompt": {"pay": 5}, "End": True}
     file, store = tmp_path / "pay.asl.json", str(tmp_path / "pay.db")
@@ -442,25 +442,25 @@ def test_a_prompt_without_a_text_of_its_own_is_shown(asl: Any, tmp_path: Path) -
         assert '{"pay":5}' in asl(*command, "--store", store).stdout
 
 
-def test_an_answer_in_ones_own_words(asl: Any) -> None:
-    """Where any answer is taken nobody consents by saying nothing."""
+def test_request_without_fixed_options_needs_option(asl: Any) -> None:
+    """There is no default decision."""
     ask = {"Type": "Approval", "Prompt": "Why?", "Options": ["*"], "ResultPath": "$", "End": True}
     paused(asl, {"StartAt": "Ask", "States": {"Ask": ask}}, {})
-    assert "in your own words" in asl("approve", "it", code=2).stderr
+    assert "no fixed options" in asl("approve", "it", code=2).stderr
     asl("approve", "it", "--option", "because")
     assert json.loads(asl("resume", "it").stdout)["approval"] == "because"
 
 
-def test_a_request_is_decided_by_its_id(asl: Any) -> None:
-    """As the inbox shows it."""
+def test_approve_takes_a_request_id(asl: Any) -> None:
+    """In the form that the inbox prints."""
     paused(asl, ASK, {"title": "News"})
     id = json.loads(asl("inbox", "--json").stdout.splitlines()[0])["requestId"]
     assert json.loads(asl("approve", id, "--option", "drop").stdout)["approval"] == "drop"
 
 
-def test_a_worker_goes_on_with_what_is_decided(asl: Any) -> None:
+def test_worker_continues_an_answered_execution(asl: Any) -> None:
     """Where one is at work on the store, nobody has to resume it."""
     paused(asl, ASK, {"title": "News"})
     with Store(asl.store) as store:
         Workers(store.session).register("one", {}, 0)
-        assert "decided; a worker continues it" in asl("approve", "it").stderr
+        assert "the request is answered; a worker continues" in asl("approve", "it").stderr

@@ -24,15 +24,13 @@ pytestmark = pytest.mark.quick
         (("hello.asl.json", "--profile", "aws"), 3),
     ],
 )
-def test_the_exit_code_says_whether_there_are_errors(
-    words: tuple[str, ...], code: int, asl: Asl, folder: Path
-) -> None:
+def test_check_exit_codes(words: tuple[str, ...], code: int, asl: Asl, folder: Path) -> None:
     """0 without errors, 3 with errors, 2 for wrong usage; warnings count with --strict only."""
     (folder / "none.json").write_text("{}")
     assert asl("check", *words).exit_code == code
 
 
-def test_a_finding_has_its_line_and_a_hint(asl: Asl) -> None:
+def test_finding_has_position_source_line_and_hint(asl: Asl) -> None:
     """Findings go to standard output with place, source line, caret and hint."""
     done = asl("check", "wrong.asl.json")
     assert "wrong.asl.json:6:7: warning V-TOP-09: there is no field 'Nxt' here" in done.stdout
@@ -41,14 +39,14 @@ def test_a_finding_has_its_line_and_a_hint(asl: Asl) -> None:
     assert done.stderr == ""
 
 
-def test_a_document_without_findings_is_named(asl: Asl) -> None:
-    """One line says that nothing was found; -q says nothing at all."""
+def test_document_without_findings_prints_one_line(asl: Asl) -> None:
+    """With -q nothing."""
     assert asl("check", "pass.asl.json").stdout == "pass.asl.json: no findings\n"
     assert asl("check", "pass.asl.json", "-q").stdout == ""
 
 
-def test_a_folder_is_its_documents_and_agents_files(asl: Asl, folder: Path) -> None:
-    """In alphabetical order, whatever lies beside them; one without any is a mistake."""
+def test_folder_checks_its_documents_and_agents_files(asl: Asl, folder: Path) -> None:
+    """In alphabetical order; a folder without any is wrong usage."""
     inner = folder / "flows" / "orders"
     inner.mkdir(parents=True)
     for name in ("b.asl.yaml", "a.asl.json"):
@@ -60,7 +58,7 @@ def test_a_folder_is_its_documents_and_agents_files(asl: Asl, folder: Path) -> N
     assert list(dict.fromkeys(each["file"] for each in found["diagnostics"])) == files
     (folder / "empty").mkdir()
     done = asl("check", "empty")
-    assert (done.exit_code, "in the folder 'empty': name the files" in done.stderr) == (2, True)
+    assert (done.exit_code, "the folder 'empty' has no" in done.stderr) == (2, True)
 
 
 SAM = """\
@@ -90,7 +88,9 @@ resource "aws_sfn_state_machine" "that" { definition = var.definition }
 OTHER = '{"StartAt": "A", "States": {"A": {"Type": "Task", "Resource": "${Fn}", "End": true}}}'
 
 
-def test_repository_is_checked_as_its_templates_use_it(asl: Asl, folder: Path) -> None:
+def test_folder_checks_definitions_with_the_values_of_their_template(
+    asl: Asl, folder: Path
+) -> None:
     """Templates are found, and a definition is checked once, with the values that it has there."""
     files = {
         "template.yaml": SAM,
@@ -135,8 +135,8 @@ def test_repository_is_checked_as_its_templates_use_it(asl: Asl, folder: Path) -
     assert done.exit_code == 0
 
 
-def test_unused_definition_of_a_folder_is_checked_by_itself(asl: Asl, folder: Path) -> None:
-    """Whatever it is called, as long as it has the shape of one."""
+def test_folder_checks_definitions_without_a_template(asl: Asl, folder: Path) -> None:
+    """Whatever their file names."""
     (folder / "app").mkdir()
     (folder / "app" / "flow.json").write_text(OTHER.replace("Task", "Tsk"))
     (folder / "app" / "torn.json").write_text(OTHER[:-2])
@@ -150,8 +150,8 @@ def test_unused_definition_of_a_folder_is_checked_by_itself(asl: Asl, folder: Pa
     assert done.exit_code == 3
 
 
-def test_definition_of_two_templates_is_reported_once(asl: Asl, folder: Path) -> None:
-    """The same finding in the same place is no news."""
+def test_repeated_finding_is_reported_once(asl: Asl, folder: Path) -> None:
+    """Two templates use one definition."""
     (folder / "app").mkdir()
     (folder / "app" / "flow.json").write_text(json.dumps(WRONG))
     for name in ("one", "two"):
@@ -162,23 +162,23 @@ def test_definition_of_two_templates_is_reported_once(asl: Asl, folder: Path) ->
     assert [each["code"] for each in found].count("V-ST-02") == 1
 
 
-def test_quiet_hides_warnings(asl: Asl) -> None:
+def test_quiet_prints_errors_only(asl: Asl) -> None:
     """With -q only errors are shown."""
     done = asl("check", "wrong.asl.json", "-q")
     assert "V-ST-02" in done.stdout
     assert "V-TOP-09" not in done.stdout
 
 
-def test_a_missing_document_does_not_hide_the_others(asl: Asl) -> None:
-    """Every other document is reported; the near name is suggested."""
+def test_missing_document_does_not_stop_the_check(asl: Asl) -> None:
+    """The other documents are reported, and a near name is suggested."""
     done = asl("check", "wrong.asl.json", "pas.asl.json")
     assert "V-ST-02" in done.stdout
     assert "cannot read 'pas.asl.json'" in done.stderr
     assert "did you mean 'pass.asl.json'?" in done.stderr
 
 
-def test_faults_of_reading_are_findings(asl: Asl, folder: Path) -> None:
-    """Text that is no JSON has a code and a place as well, and exit code 3."""
+def test_unreadable_document_is_a_finding(asl: Asl, folder: Path) -> None:
+    """Text that is not JSON has a code and a position, and exit code 3."""
     (folder / "torn.json").write_text('{"StartAt": "A", "StartAt": "B", ]}')
     done = asl("check", "torn.json", "--format", "json")
     assert done.exit_code == 3
@@ -186,7 +186,7 @@ def test_faults_of_reading_are_findings(asl: Asl, folder: Path) -> None:
     assert "READ-01" in codes
 
 
-def test_standard_input_is_a_document(asl: Asl) -> None:
+def test_dash_reads_standard_input(asl: Asl) -> None:
     """`-` reads the document from standard input."""
     done = asl("check", "-", stdin=json.dumps(WRONG))
     assert done.exit_code == 3
@@ -206,14 +206,14 @@ def test_every_format_reports_the_same(format_: str, start: str, asl: Asl) -> No
 
 
 @pytest.mark.parametrize("format_", ["json", "sarif"])
-def test_machine_formats_are_whole_without_findings(format_: str, asl: Asl) -> None:
+def test_json_formats_without_findings_are_complete(format_: str, asl: Asl) -> None:
     """A program that reads the report always gets one."""
     done = asl("check", "pass.asl.json", "--format", format_, "-q")
     assert json.loads(done.stdout)
 
 
-def test_what_is_not_executed_yet_is_information(asl: Asl, folder: Path) -> None:
-    """A right document that this version cannot run has no errors."""
+def test_unsupported_feature_is_information(asl: Asl, folder: Path) -> None:
+    """A valid document that this version cannot run has no errors."""
     document = {
         "StartAt": "A",
         "States": {"A": {"Type": "Pass", "End": True}},
@@ -231,8 +231,8 @@ JOB = {
 }
 
 
-def test_an_express_workflow_is_asked_for(asl: Asl, folder: Path) -> None:
-    """AWS refuses a job there, and says so in its own words."""
+def test_express_option(asl: Asl, folder: Path) -> None:
+    """AWS refuses a job in an Express Workflow, with its own words."""
     (folder / "job.json").write_text(json.dumps(JOB))
     assert asl("check", "job.json", "--profile", "aws").exit_code == 0
     done = asl("check", "job.json", "--profile", "aws", "--express")
@@ -243,8 +243,8 @@ def test_an_express_workflow_is_asked_for(asl: Asl, folder: Path) -> None:
     )
 
 
-def test_the_answer_of_aws_can_be_had(asl: Asl, folder: Path) -> None:
-    """`--format aws` has its fields; it needs the profile."""
+def test_format_aws_prints_the_fields_of_aws(asl: Asl, folder: Path) -> None:
+    """It needs --profile aws."""
     (folder / "empty.json").write_text("{}")
     done = asl("check", "empty.json", "--profile", "aws", "--format", "aws")
     assert json.loads(done.stdout) == {
@@ -289,8 +289,8 @@ def test_an_agents_file_is_checked_like_a_document(
         assert "error AGENTS-02: there is no field 'retrun' here" in done.stdout
 
 
-def test_a_warning_in_an_agents_file_counts_with_strict(asl: Asl, folder: Path) -> None:
-    """What only looks like a secret is a warning."""
+def test_strict_applies_to_agents_files(asl: Asl, folder: Path) -> None:
+    """A value that may be a secret is a warning."""
     (folder / "a.agents.yaml").write_text("A: {command: [x], environment: {K: '<${KEY}>'}}")
     done = asl("check", "a.agents.yaml", "--strict")
     assert done.exit_code == 3
@@ -308,10 +308,10 @@ def test_a_warning_in_an_agents_file_counts_with_strict(asl: Asl, folder: Path) 
     ],
 )
 @pytest.mark.parametrize("words", [("a.agents.yaml",), ("hello.asl.json", "--agents")])
-def test_a_provider_that_nobody_knows_is_a_warning(
+def test_unknown_model_provider_is_a_warning(
     words: tuple[str, ...], model: str, found: str | None, asl: Asl, folder: Path
 ) -> None:
-    """A later version of the library may know it; the file is checked beside a document, too."""
+    """A later version of the library may have it; --agents checks the file too."""
     (folder / "a.agents.yaml").write_text(f"agents:\n  Greeter: {{model: '{model}'}}\n")
     words = words if len(words) == 1 else (*words, "a.agents.yaml")
     done, strict = asl("check", *words), asl("check", *words, "--strict")
@@ -329,7 +329,7 @@ def test_a_provider_that_nobody_knows_is_a_warning(
         ("${env:THERE}", None),
     ],
 )
-def test_a_secret_that_is_not_there_is_mentioned(
+def test_missing_secret_is_information(
     words: tuple[str, ...],
     secret: str,
     found: str | None,
@@ -337,7 +337,7 @@ def test_a_secret_that_is_not_there_is_mentioned(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The file may be used elsewhere: this is no warning, not even a strict one."""
+    """Another environment may have it, so it is not a warning even with --strict."""
     monkeypatch.setenv("THERE", "s3cr3t")
     (folder / "a.agents.yaml").write_text(
         f"agents:\n  Greeter: {{command: [x], environment: {{K: 'a {secret}'}}}}\n"
@@ -352,7 +352,7 @@ def test_a_secret_that_is_not_there_is_mentioned(
 
 
 @pytest.mark.parametrize("written", ["${KEY}", "${ENV:KEY}", "$KEY"])
-def test_a_run_tells_what_is_not_filled_in(written: str, asl: Asl, folder: Path) -> None:
+def test_run_warns_about_an_unfilled_secret(written: str, asl: Asl, folder: Path) -> None:
     """A key that is sent as it is written is no key."""
     (folder / "doc.json").write_text('{"StartAt":"S","States":{"S":{"Type":"Succeed"}}}')
     environment = {"K": f"<{written}>"}

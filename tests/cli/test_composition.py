@@ -49,24 +49,24 @@ def part(folder: Path) -> Path:
     return path
 
 
-def test_what_imports_nothing_has_no_lock(asl: Asl, part: Path) -> None:
+def test_lock_without_imports_changes_nothing(asl: Asl, part: Path) -> None:
     """Which is said, and no failure."""
     before = part.read_text()
     for words in (("lock", part), ("lock", "--check", part)):
         done = asl(*words)
         assert done.exit_code == 0
-        assert "imports nothing" in done.stderr
+        assert "has no imports to lock" in done.stderr
     assert part.read_text() == before
 
 
 @pytest.mark.parametrize("text", [YAML, INDENTED, ONE_LINE])
-def test_a_lock_is_written_again_and_again(text: str, asl: Asl, folder: Path, part: Path) -> None:
-    """There is one lock, and everything around it stays as it was."""
+def test_lock_updates_one_member(text: str, asl: Asl, folder: Path, part: Path) -> None:
+    """The rest of the document is unchanged."""
     document = folder / ("main.yaml" if text is YAML else "main.asl.json")
     document.write_text(text)
     for _ in range(3):
         assert asl("lock", "--check", document).exit_code == 3
-        assert "1 import is locked" in asl("lock", document).stderr
+        assert "locked 1 import of" in asl("lock", document).stderr
         assert "is current" in asl("lock", "--check", document).stderr
         assert asl("run", document).stdout == '{"to":"Ann","n":1}\n'
         part.write_text(part.read_text() + " ")
@@ -90,10 +90,10 @@ def test_a_lock_is_written_again_and_again(text: str, asl: Asl, folder: Path, pa
         (("--param", "who:=3"), "'who' must be of type string"),
     ],
 )
-def test_a_template_that_runs_by_itself_names_the_wrong_value(
+def test_run_of_a_template_names_the_missing_parameter(
     words: Any, says: str, asl: Asl, part: Path
 ) -> None:
-    """And no other; the hint says how to give one."""
+    """The hint shows how to set it."""
     done = asl("run", part, *words)
     assert done.exit_code == 3
     assert says in done.stderr
@@ -101,8 +101,8 @@ def test_a_template_that_runs_by_itself_names_the_wrong_value(
     assert "--param NAME=TEXT, NAME:=JSON" in done.stderr
 
 
-def test_a_template_is_right_without_values(asl: Asl, folder: Path, part: Path) -> None:
-    """What an Include has to give is no fault of it, so a folder of parts can be checked."""
+def test_check_of_a_template_needs_no_parameters(asl: Asl, folder: Path, part: Path) -> None:
+    """An Include sets them, so a folder of templates can be checked."""
     (folder / "parts").mkdir()
     part.rename(folder / "parts" / part.name)
     done = asl("check", "parts")
@@ -111,7 +111,7 @@ def test_a_template_is_right_without_values(asl: Asl, folder: Path, part: Path) 
     assert asl("check", f"parts/{part.name}", "--param", "who:=3").exit_code == 3
 
 
-def test_an_agent_that_a_parameter_names_is_not_missed(asl: Asl, folder: Path) -> None:
+def test_agent_named_by_a_parameter_is_no_finding(asl: Asl, folder: Path) -> None:
     """Nobody could be bound to it yet."""
     template = {
         "Parameters": {"who": {"Required": True}},
@@ -125,7 +125,7 @@ def test_an_agent_that_a_parameter_names_is_not_missed(asl: Asl, folder: Path) -
     assert "V-TASK-03" not in asl("run", "template.asl.json").stderr
 
 
-def test_an_override_that_adds_a_state_is_one_fault(asl: Asl, folder: Path, part: Path) -> None:
+def test_override_that_adds_a_state_is_one_finding(asl: Asl, folder: Path, part: Path) -> None:
     """Nothing is said of the state that is not taken."""
     document = json.loads(INDENTED)
     document["States"]["A"]["Override"] = {"States": {"New": {"Type": "Pass"}}}
@@ -135,7 +135,7 @@ def test_an_override_that_adds_a_state_is_one_fault(asl: Asl, folder: Path, part
     assert "1 error" in said
 
 
-def test_an_unused_import_gets_no_hint_of_one_in_use(asl: Asl, folder: Path, part: Path) -> None:
+def test_unused_import_has_no_suggestion(asl: Asl, folder: Path, part: Path) -> None:
     """Only a name that stands for no import can be a mistyped one."""
     document = json.loads(INDENTED)
     document["Imports"]["pert"] = "part.asl.json"
@@ -147,10 +147,10 @@ def test_an_unused_import_gets_no_hint_of_one_in_use(asl: Asl, folder: Path, par
 
 @pytest.mark.parametrize("imports", [5, None, "x", [], ["x"], {"p": 5}, {"p": None}, {"p": []}])
 @pytest.mark.parametrize("lock", [None, 5, {"p": 5}, {"p": "x"}])
-def test_imports_of_a_wrong_type_have_no_lock(
+def test_lock_refuses_imports_of_a_wrong_type(
     imports: Any, lock: Any, asl: Asl, folder: Path
 ) -> None:
-    """The command says so, and leaves the document as it is."""
+    """The document is unchanged."""
     document = folder / "wrong.json"
     states = {"A": {"Type": "Pass", "End": True}}
     text = json.dumps({"Imports": imports, "_lock": lock, "StartAt": "A", "States": states})

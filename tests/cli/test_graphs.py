@@ -13,8 +13,8 @@ def saved(folder: Path, name: str, document: Any) -> Path:
     return path
 
 
-def test_the_name_of_the_file_says_the_format(asl: Any, tmp_path: Path) -> None:
-    """Unless an option does."""
+def test_output_suffix_selects_the_format(asl: Any, tmp_path: Path) -> None:
+    """--format overrides it."""
     path = saved(tmp_path, "a.asl.json", DOCUMENT)
     for name, start in (("a.svg", "<svg"), ("a.dot", "digraph"), ("a.gv", "digraph"),
                         ("a.md", "flowchart")):  # fmt: skip
@@ -25,23 +25,23 @@ def test_the_name_of_the_file_says_the_format(asl: Any, tmp_path: Path) -> None:
     assert (tmp_path / "a.dot").read_text(encoding="utf-8").startswith("<svg")
 
 
-def test_a_name_that_nothing_is_drawn_as_is_refused(asl: Any, tmp_path: Path) -> None:
-    """Nobody gets Mermaid in a file that is called a picture, unless it was asked for."""
+def test_unknown_output_suffix_exits_with_2(asl: Any, tmp_path: Path) -> None:
+    """With --format any suffix is accepted."""
     path = saved(tmp_path, "a.asl.json", DOCUMENT)
     result = asl("graph", path, "-o", tmp_path / "a.png")
     assert (result.exit_code, (tmp_path / "a.png").exists()) == (2, False)
-    assert "nothing is drawn as '.png'" in result.stderr
+    assert "there is no format for '.png'" in result.stderr
     assert asl("graph", path, "-o", tmp_path / "a.png", "--format", "dot").exit_code == 0
 
 
-def test_a_drawing_goes_to_standard_output(asl: Any, tmp_path: Path) -> None:
+def test_graph_prints_to_standard_output(asl: Any, tmp_path: Path) -> None:
     """And nothing else does."""
     result = asl("graph", saved(tmp_path, "a.asl.json", DOCUMENT))
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith("flowchart TD\n")
 
 
-def test_a_text_that_cannot_be_read_is_refused(asl: Any, tmp_path: Path) -> None:
+def test_graph_of_an_unreadable_text_exits_with_3(asl: Any, tmp_path: Path) -> None:
     """With its place, as `asl check` does."""
     path = tmp_path / "a.asl.json"
     path.write_text("{", encoding="utf-8")
@@ -71,4 +71,4 @@ def test_differences_as_json(asl: Any, tmp_path: Path) -> None:
     assert asl("diff", one, other).stderr == "1 difference\n"
     same = asl("diff", one, one)
     assert (same.exit_code, same.stdout) == (0, "")
-    assert same.stderr == "the documents do the same\n"
+    assert same.stderr == "no differences\n"

@@ -139,13 +139,13 @@ def test_commands_on_documents_show_no_control_characters(
         asl(*words)
 
 
-def test_console_notices_quote_a_prompt_of_several_lines(started: Any) -> None:
+def test_console_notifier_quotes_a_prompt_of_several_lines(started: Any) -> None:
     """A prompt cannot pass for the options or the id of another request."""
     shown = started("approval", "--notify", "console").stderr
     assert "> Publish" in shown
 
 
-def test_mermaid_obeys_no_directive_in_a_name(asl: Any, tmp_path: Path) -> None:
+def test_mermaid_escapes_directives_in_a_name(asl: Any, tmp_path: Path) -> None:
     """Mermaid reads `%%{init: ...}%%` and `#lt;` anywhere, also within quotes."""
     name = '%%{init: {"securityLevel": "loose"}}%% #lt;img src=x onerror=1#gt;'
     path = tmp_path / "name.asl.json"
@@ -175,7 +175,7 @@ def test_drawings_quote_markup_in_a_name(asl: Any, tmp_path: Path, form: str, ra
 
 
 @given(st.text())
-def test_printable_is_printable(text: str) -> None:
+def test_printable_replaces_control_characters(text: str) -> None:
     """One line, or lines; text that is printable stays as it is."""
     shown = printable(text)
     assert is_printable(shown)
@@ -240,7 +240,7 @@ def test_settings_with_control_characters_are_refused(
     for words in (("check", "--help"), ("ls",)):
         done = asl(*words)
         assert done.exit_code == 2
-        assert f"asl.toml: {setting!r} has characters that control a terminal" in done.stderr
+        assert f"asl.toml: {setting!r} contains control characters" in done.stderr
 
 
 def test_usage_errors_show_no_control_characters(asl: Any) -> None:

@@ -13,7 +13,7 @@ from asl.core.environment import data_folder
 from .conftest import Asl
 
 
-def test_what_is_written_runs_by_the_commands_that_are_printed(tmp_path: Path) -> None:
+def test_commands_of_init_succeed(tmp_path: Path) -> None:
     """Each line of the output is a command that succeeds."""
 
     def run(words: str, folder: Path) -> str:
@@ -43,10 +43,8 @@ def test_what_is_written_runs_by_the_commands_that_are_printed(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_runs_by_the_commands_that_are_printed(
-    example: str, asl: Asl, folder: Path
-) -> None:
-    """Each line is a command that succeeds, in a folder where there is nothing else."""
+def test_commands_of_an_example_succeed(example: str, asl: Asl, folder: Path) -> None:
+    """In a folder without other files."""
     commands = asl("init", "--example", example, "--name", "mine").stdout.splitlines()
     for line in commands:
         done = asl(*shlex.split(line)[1:])
@@ -54,18 +52,18 @@ def test_an_example_runs_by_the_commands_that_are_printed(
     assert asl("init", "--example", example, "--name", "mine").exit_code == 2
 
 
-def test_every_example_can_be_begun_with() -> None:
+def test_examples_with_an_input_are_offered() -> None:
     """Those that have an input; the others show single things."""
     found = {each.name.split(".")[0] for each in data_folder("examples").glob("*.input.json")}
     assert found == set(EXAMPLES)
 
 
-def test_nothing_is_overwritten(asl: Asl, folder: Path) -> None:
-    """A file that is there stays, and no other is written."""
+def test_init_overwrites_nothing(asl: Asl, folder: Path) -> None:
+    """If one file exists, none is written."""
     (folder / "judge.asl.json").write_text("mine")
     done = asl("init")
     assert done.exit_code == 2
-    assert "judge.asl.json would be overwritten: choose another --name" in done.stderr
+    assert "judge.asl.json would be overwritten: choose another --name or folder" in done.stderr
     assert (folder / "judge.asl.json").read_text() == "mine"
     assert not (folder / "judge.agents.yaml").exists()
     assert asl("init", "--name", "../x").exit_code == 2

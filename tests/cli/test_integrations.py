@@ -30,7 +30,7 @@ def mocked(folder: Path) -> Path:
 
 @pytest.mark.usefixtures("mocked")
 @pytest.mark.parametrize("case", ["Good", "M/Good"])
-def test_a_case_of_a_mock_file_answers(asl: Asl, case: str) -> None:
+def test_mock_case_answers_without_a_warning(asl: Asl, case: str) -> None:
     """No warning about a resource that nobody serves: the state has a mock."""
     done = asl("run", "send.asl.json", "--mock", f"mocks.json#{case}")
     assert (done.exit_code, done.stdout, done.stderr) == (0, '{"MessageId":"1"}\n', "")
@@ -40,16 +40,16 @@ def test_a_case_of_a_mock_file_answers(asl: Asl, case: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("mocks.json", "'mocks.json' is not FILE#CASE"),
-        ("#Good", "is not FILE#CASE"),
-        ("mocks.json#", "is not FILE#CASE"),
+        ("mocks.json", "'mocks.json' does not have the form FILE#CASE"),
+        ("#Good", "does not have the form FILE#CASE"),
+        ("mocks.json#", "does not have the form FILE#CASE"),
         ("none.json#Good", "cannot read 'none.json'"),
         ("mocks.json#God", "did you mean 'Good'?"),
         ("mocks.json#Bad", "the document has no state 'U'"),
         ("send.asl.json#Good", "unknown key 'StartAt'"),
     ],
 )
-def test_a_wrong_case_is_wrong_usage(asl: Asl, spec: str, message: str) -> None:
+def test_invalid_mock_option_exits_with_2(asl: Asl, spec: str, message: str) -> None:
     """Nothing is run, and the message says what was meant."""
     done = asl("run", "send.asl.json", "--mock", spec)
     assert (done.exit_code, done.stdout) == (2, "")
@@ -57,8 +57,8 @@ def test_a_wrong_case_is_wrong_usage(asl: Asl, spec: str, message: str) -> None:
 
 
 @pytest.mark.usefixtures("mocked")
-def test_a_resource_that_nobody_serves_is_warned_about(asl: Asl) -> None:
-    """And the failure says how to bind it."""
+def test_unbound_resource_is_a_warning(asl: Asl) -> None:
+    """The failure prints how to bind it."""
     done = asl("run", "send.asl.json")
     assert done.exit_code == 1
     assert "V-TASK-03" in done.stderr
@@ -76,7 +76,7 @@ def starting(folder: Path, form: str = ".sync:2") -> None:
     (folder / "child.asl.json").write_text(json.dumps(PASS))
 
 
-def test_a_workflow_is_a_file_with_a_name(asl: Asl, folder: Path) -> None:
+def test_workflow_option_takes_a_name_or_an_arn(asl: Asl, folder: Path) -> None:
     """Its name is that of the state machine, or its ARN."""
     starting(folder)
     arn = "arn:aws:states:us-east-1:123456789012:stateMachine:Child"
@@ -89,17 +89,17 @@ def test_a_workflow_is_a_file_with_a_name(asl: Asl, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("pair", "code", "message"),
     [
-        ("child.asl.json", 2, "is not NAME=FILE"),
-        ("=child.asl.json", 2, "is not NAME=FILE"),
-        ("Child=", 2, "is not NAME=FILE"),
+        ("child.asl.json", 2, "does not have the form NAME=FILE"),
+        ("=child.asl.json", 2, "does not have the form NAME=FILE"),
+        ("Child=", 2, "does not have the form NAME=FILE"),
         ("Child=none.asl.json", 2, "cannot read 'none.asl.json'"),
         ("Child=broken.asl.json", 3, "broken.asl.json:1:"),
     ],
 )
-def test_a_wrong_workflow_is_refused(
+def test_invalid_workflow_option_exits_with_2(
     asl: Asl, folder: Path, pair: str, code: int, message: str
 ) -> None:
-    """Before anything is run."""
+    """Before the run."""
     starting(folder)
     (folder / "broken.asl.json").write_text('{"StartAt": "X", "States": {}}')
     done = asl("run", "parent.asl.json", "--workflow", pair)
@@ -124,7 +124,7 @@ TRACED = [
 
 @pytest.mark.parametrize("profile", ["default", "aws"])
 @pytest.mark.parametrize(("resource", "section", "lines"), TRACED)
-def test_every_kind_of_task_is_traced(
+def test_trace_prints_every_kind_of_task(
     asl: Asl, folder: Path, profile: str, resource: str, section: str, lines: list[str]
 ) -> None:
     """What goes in and out is shown whatever history calls it."""
@@ -138,8 +138,8 @@ def test_every_kind_of_task_is_traced(
         assert f"  {line}\n" in done.stderr
 
 
-def test_the_answer_of_a_handler_is_traced_apart(asl: Asl, folder: Path) -> None:
-    """What the handler of a token says is no result."""
+def test_trace_prints_the_output_of_a_token_handler(asl: Asl, folder: Path) -> None:
+    """It is not the result of the task."""
     document = task(f"{SEND}.waitForTaskToken", TimeoutSeconds=5)
     (folder / "task.asl.json").write_text(json.dumps(document))
     (folder / "bound.json").write_text(json.dumps({"resources": {"*": {"return": {"Id": 1}}}}))

@@ -21,8 +21,8 @@ FLOW = {
 }
 
 
-def test_a_failed_expression_is_shown_where_it_stands(asl: Asl, folder: Path) -> None:
-    """Line and column are those of the expression, not of its state."""
+def test_failed_expression_has_its_position(asl: Asl, folder: Path) -> None:
+    """Line and column of the expression, not of the state."""
     (folder / "flow.json").write_text(json.dumps(FLOW, indent=1))
     done = asl("run", "flow.json", "-i", '{"name": "Ann"}', "--agents", "agents.yaml")
     assert done.exit_code == 1
@@ -30,8 +30,8 @@ def test_a_failed_expression_is_shown_where_it_stands(asl: Asl, folder: Path) ->
     assert "in End at flow.json:21:6" in done.stderr
 
 
-def test_a_trace_in_jsonata_shows_the_arguments(asl: Asl, folder: Path) -> None:
-    """No field stands between the input and the arguments, so nothing else is shown."""
+def test_trace_of_jsonata_prints_arguments(asl: Asl, folder: Path) -> None:
+    """JSONata has no effective input."""
     (folder / "flow.json").write_text(json.dumps(FLOW, indent=1))
     done = asl("run", "flow.json", "-i", '{"name": "Ann"}', "--agents", "agents.yaml", "--trace")
     assert 'arguments        {"who":"Ann"}' in done.stderr

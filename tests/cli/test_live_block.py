@@ -20,8 +20,8 @@ def test_text_appears_above_the_block() -> None:
     assert stream.getvalue() == "one\ntwo\n\x1b[2A\r\x1b[Jtext\none\ntwo\n"
 
 
-def test_an_unfinished_line_is_not_overwritten() -> None:
-    """The block waits until the line has ended."""
+def test_partial_line_is_not_overwritten() -> None:
+    """The block waits for the end of the line."""
     stream = io.StringIO()
     block = LiveBlock(stream, lambda: ["one"])
     block.write_above("text")
@@ -29,8 +29,8 @@ def test_an_unfinished_line_is_not_overwritten() -> None:
     assert stream.getvalue() == "text"
 
 
-def test_streams_are_replaced_while_the_block_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Printing goes above it; stopping it, twice if need be, puts the streams back."""
+def test_streams_are_replaced_until_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Printing goes above the block; a second stop changes nothing."""
     out, err = io.StringIO(), io.StringIO()
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)
@@ -46,10 +46,10 @@ def test_streams_are_replaced_while_the_block_is_shown(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(("line", "columns", "shown"), [
     ("hello", 3, "hel"), ("hello", 9, "hello"), ("日本語", 5, "日本"), ("e\u0301x", 1, "e\u0301"),
 ])  # fmt: skip
-def test_fitted_counts_columns(line: str, columns: int, shown: str) -> None:
+def test_fit_counts_columns(line: str, columns: int, shown: str) -> None:
     assert fit(line, columns) == shown
 
 
 @given(st.text(), st.integers(0, 50))
-def test_fitted_is_a_beginning(line: str, columns: int) -> None:
+def test_fit_returns_a_prefix(line: str, columns: int) -> None:
     assert line.startswith(fit(line, columns))

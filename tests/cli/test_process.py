@@ -33,8 +33,8 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": root, "TERM": "xterm"}
 
 
-def test_python_m_asl_is_the_command(folder: Path, environment: dict[str, str]) -> None:
-    """`python -m asl` runs a document."""
+def test_python_m_asl(folder: Path, environment: dict[str, str]) -> None:
+    """`python -m asl` is the command."""
     done = subprocess.run(
         [*ASL, "run", "pass.asl.json", "-i", '{"a":"ü"}'],
         capture_output=True, env=environment, timeout=PATIENCE,
@@ -56,10 +56,10 @@ def greet(parameters):
 
 
 @pytest.mark.parametrize("option", ["--json", "--events", "--quiet"])
-def test_standard_output_holds_results_only(
+def test_agents_print_to_standard_error(
     option: str, folder: Path, environment: dict[str, str]
 ) -> None:
-    """Whatever an agent, its module or a program that it starts writes goes to standard error."""
+    """Also their modules and child processes."""
     (folder / "noisy.py").write_text(NOISY)
     done = subprocess.run(
         [*ASL, "run", "hello.asl.json", "-i", '{"name":1}', "--agent", "Greeter=noisy:greet",
@@ -108,10 +108,10 @@ def runs(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_the_run_and_its_processes(
+def test_sigint_and_sigterm_end_a_run_and_its_processes(
     number: signal.Signals, hanging: "subprocess.Popen[str]", folder: Path
 ) -> None:
-    """On Ctrl-C or a supervisor's end a run exits with 5, quietly, and no agent outlives it."""
+    """The exit code is 5."""
     hanging.send_signal(number)
     stdout, stderr = hanging.communicate(timeout=PATIENCE)
     assert (hanging.returncode, stdout, stderr) == (5, "", "asl: aborted\n")
@@ -119,7 +119,7 @@ def test_an_interrupt_ends_the_run_and_its_processes(
     until(lambda: not runs(agent))
 
 
-def test_a_closed_pipe_is_no_traceback(folder: Path, environment: dict[str, str]) -> None:
+def test_closed_pipe_prints_no_traceback(folder: Path, environment: dict[str, str]) -> None:
     """When nobody reads the output any more, the command ends without a word."""
     read, write = os.pipe()
     os.close(read)
@@ -150,14 +150,14 @@ def on_terminal(words: list[str], environment: dict[str, str]) -> str:
     return shown.decode().replace("\r\n", "\n")
 
 
-def test_a_terminal_gets_indented_output(folder: Path, environment: dict[str, str]) -> None:
+def test_output_on_a_terminal_is_indented(folder: Path, environment: dict[str, str]) -> None:
     """Where a person reads, the output is laid out; a short run shows nothing else."""
     shown = on_terminal(["run", "pass.asl.json", "-i", '{"a":{"b":1}}'], environment)
     assert shown == '{\n  "a": {\n    "b": 1\n  }\n}\n'
 
 
-def test_a_terminal_shows_progress(folder: Path, environment: dict[str, str]) -> None:
-    """A run that takes a moment shows what it is doing, with -q it does not."""
+def test_progress_on_a_terminal(folder: Path, environment: dict[str, str]) -> None:
+    """With -q there is none."""
     words = ["run", "wait.asl.json", "-i", '{"seconds":1}']
     shown = on_terminal(words, environment)
     assert "Nap" in shown
@@ -166,7 +166,7 @@ def test_a_terminal_shows_progress(folder: Path, environment: dict[str, str]) ->
 
 
 @pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
-def test_colours_are_for_terminals_that_want_them(
+def test_no_color_turns_colours_off(
     no_color: str, coloured: bool, folder: Path, environment: dict[str, str]
 ) -> None:
     """NO_COLOR turns colours off."""
@@ -187,7 +187,7 @@ HEAVY = {"asyncio", "ruamel", "pydantic", "re2", "jsonpath_ng", "urllib.request"
         (["ls", "--store", "runs.db"], HEAVY | {"asl.checks", "asl.dialects"}),
     ],
 )
-def test_a_command_loads_only_what_it_needs(
+def test_modules_loaded_by_a_command(
     words: list[str], unwanted: set[str], folder: Path, environment: dict[str, str]
 ) -> None:
     """Heavy modules are not imported by what does not use them."""
@@ -209,8 +209,8 @@ def test_output_is_utf_8_in_every_locale(folder: Path, environment: dict[str, st
     assert done.stdout.decode() == '"žluťoučký 🐎"\n'
 
 
-def test_a_reader_that_leaves_ends_the_run(folder: Path, environment: dict[str, str]) -> None:
-    """`asl run --events | head` ends without a traceback."""
+def test_run_events_ends_with_its_reader(folder: Path, environment: dict[str, str]) -> None:
+    """`asl run --events | head` prints no traceback."""
     (folder / "loop.json").write_text(
         '{"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "B"},'
         ' "B": {"Type": "Choice", "Choices": [{"Variable": "$.x", "IsPresent": true, "Next": "C"}],'
@@ -242,13 +242,13 @@ def left_on_screen(text: str) -> list[str]:
     return [line for line in (re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", each) for each in lines) if line]
 
 
-def test_left_on_screen_follows_the_cursor() -> None:
+def test_screen_emulation_follows_the_cursor() -> None:
     text = "a\nb 0 s\nc\n\x1b[2A\r\x1b[Jdone\r\n"
     assert left_on_screen(text.replace("\r\n", "\n")) == ["a", "done"]
 
 
-def test_a_terminal_shows_streamed_text(folder: Path, environment: dict[str, str]) -> None:
-    """Whoever looks sees what an agent says; where nobody looks there is the result alone."""
+def test_streamed_text_on_a_terminal(folder: Path, environment: dict[str, str]) -> None:
+    """Otherwise only the result is printed."""
     task = {"Type": "Task", "Agent": "A", "Streaming": {}, "End": True}
     (folder / "one.json").write_text(json.dumps({"StartAt": "A", "States": {"A": task}}))
     (folder / "agents.json").write_text(json.dumps({"A": {"return": "Dear Ada,\nbye."}}))
@@ -262,8 +262,10 @@ def test_a_terminal_shows_streamed_text(folder: Path, environment: dict[str, str
     assert (done.stdout, done.stderr) == ('"Dear Ada,\\nbye."\n', "")
 
 
-def test_a_narrow_terminal_gets_narrow_lines(folder: Path, environment: dict[str, str]) -> None:
-    """What people are asked is folded between words; an id stays whole."""
+def test_inbox_folds_lines_at_the_width_of_a_terminal(
+    folder: Path, environment: dict[str, str]
+) -> None:
+    """Ids are not broken."""
     ask = {"Type": "Approval", "Prompt": "May it be sent to the members " * 4, "End": True}
     (folder / "ask.asl.json").write_text(json.dumps({"StartAt": "Q", "States": {"Q": ask}}))
     words = ["run", "ask.asl.json", "--store", "s.db", "--name", "one"]
@@ -279,9 +281,7 @@ def test_a_narrow_terminal_gets_narrow_lines(folder: Path, environment: dict[str
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="nothing is full here")
 @pytest.mark.parametrize("words", [["schema"], ["--help"], ["run", "--help"], ["--version"]])
-def test_a_result_that_cannot_be_written_is_no_fault_of_ours(
-    words: list[str], environment: dict[str, str]
-) -> None:
+def test_full_disk_prints_one_line(words: list[str], environment: dict[str, str]) -> None:
     """The disk is full: it is said in one line."""
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run(
@@ -292,7 +292,7 @@ def test_a_result_that_cannot_be_written_is_no_fault_of_ours(
 
 
 @pytest.mark.parametrize(("closed", "code"), [("<&-", 3), (">&-", 3), ("2>&-", 3)])
-def test_streams_may_be_closed(environment: dict[str, str], closed: str, code: int) -> None:
+def test_closed_streams(environment: dict[str, str], closed: str, code: int) -> None:
     """There is nothing to read, and nobody to tell."""
     command = f"{sys.executable} -m asl check - {closed}"
     given = None if closed == "<&-" else b""

@@ -29,7 +29,7 @@ def wait() -> str:
     ("name", "head"), [("asl.toml", ""), ("pyproject.toml", '[project]\nname = "x"\n[tool.asl]')]
 )
 def test_settings_are_defaults_of_options(name: str, head: str, asl: Asl, folder: Path) -> None:
-    """They hold in the folder of the file and below it, and options win."""
+    """They apply in the folder of the file and below; options override them."""
     text = SETTINGS if not head else SETTINGS.replace("\n[", "\n[tool.asl.")
     (folder / name).write_text(head + text)
     (folder / "flow.json").write_text(wait())
@@ -46,10 +46,10 @@ def test_settings_are_defaults_of_options(name: str, head: str, asl: Asl, folder
     assert asl("check", "flow.json", "--var", "Delay=-1").exit_code == 3
 
 
-def test_settings_of_a_folder_above(
+def test_settings_of_a_parent_folder(
     asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Paths are relative to the file; nothing above the repository counts."""
+    """Paths are relative to the file; folders above the repository are not searched."""
     (folder / "asl.toml").write_text('agents = ["agents.yaml"]')
     inner = folder / "flows"
     inner.mkdir()
@@ -67,17 +67,17 @@ def test_settings_of_a_folder_above(
         ("agents = 'agents.yaml'", "asl.toml: 'agents' must be an array of files"),
         ("agents = [1]", "asl.toml: 'agents' must be an array of files"),
         ("buckets = {a = 1}", "asl.toml: 'buckets' must be a table of folders or URLs"),
-        ("profile =", "asl.toml is no TOML: "),
+        ("profile =", "asl.toml is not TOML: "),
     ],
 )
-def test_wrong_settings_are_wrong_usage(text: str, message: str, asl: Asl, folder: Path) -> None:
+def test_invalid_settings_exit_with_2(text: str, message: str, asl: Asl, folder: Path) -> None:
     """The message names the file and the setting."""
     (folder / "asl.toml").write_text(text)
     done = asl("check", "pass.asl.json")
     assert (done.exit_code, message in done.stderr) == (2, True)
 
 
-def test_wrong_profile_of_a_project(asl: Asl, folder: Path) -> None:
+def test_unknown_profile_of_a_project_exits_with_2(asl: Asl, folder: Path) -> None:
     """A name that there is not is refused as that of the option."""
     (folder / "asl.toml").write_text("profile = 'amazon'")
     done = asl("check", "pass.asl.json")

@@ -14,7 +14,7 @@ from asl.core.codes import all_codes, all_error_names
 from .conftest import HELLO, WRONG, Asl
 
 
-def test_every_rule_can_be_explained(asl: Asl) -> None:
+def test_explain_a_rule(asl: Asl) -> None:
     """Each code gives its title and text, in any case of letters."""
     for code in all_codes():
         done = asl("explain", code.id.lower())
@@ -23,13 +23,13 @@ def test_every_rule_can_be_explained(asl: Asl) -> None:
         assert code.explain in done.stdout
 
 
-def test_several_rules_at_once(asl: Asl) -> None:
+def test_explain_several_rules(asl: Asl) -> None:
     """Explanations follow each other in the order asked for."""
     text = asl("explain", "V-TOP-03", "V-TOP-01").stdout
     assert 0 <= text.index("V-TOP-03") < text.index("V-TOP-01")
 
 
-def test_every_error_can_be_explained(asl: Asl) -> None:
+def test_explain_an_error(asl: Asl) -> None:
     """Each name gives its title, what matches it and what leads to it, in any case of letters."""
     for failure in all_error_names():
         text = asl("explain", failure.name.lower()).stdout
@@ -42,7 +42,7 @@ def names(listed: str) -> list[str]:
     return [line.split()[0] for line in listed.splitlines() if line]
 
 
-def test_without_a_code_all_rules_and_errors_are_listed(asl: Asl) -> None:
+def test_explain_lists_all_without_a_code(asl: Asl) -> None:
     """The list has a line for each."""
     rules = [code.id for code in all_codes()]
     errors = [failure.name for failure in all_error_names()]
@@ -50,14 +50,14 @@ def test_without_a_code_all_rules_and_errors_are_listed(asl: Asl) -> None:
 
 
 @pytest.mark.parametrize(("family", "first"), [("v-wait", "V-WAIT-01"), ("Agent.", "Agent.I")])
-def test_a_family_is_listed_by_what_its_names_begin_with(family: str, first: str, asl: Asl) -> None:
-    """A hyphen or a dot at the end does not matter, nor do small letters."""
+def test_explain_lists_a_prefix(family: str, first: str, asl: Asl) -> None:
+    """In any case, with or without the separator at the end."""
     listed = names(asl("explain", family).stdout)
     assert listed[0].startswith(first)
     assert len({name[:5] for name in listed}) == 1
 
 
-def test_an_unknown_rule_is_wrong_usage(asl: Asl) -> None:
+def test_explain_an_unknown_rule_exits_with_2(asl: Asl) -> None:
     """A near code is suggested."""
     done = asl("explain", "V-TOP-99")
     assert done.exit_code == 2
@@ -74,31 +74,31 @@ def test_an_unknown_rule_is_wrong_usage(asl: Asl) -> None:
         ("Budget", "blocks:Budget"),
     ],
 )
-def test_a_schema_is_printed_by_name(name: str, id: str, asl: Asl) -> None:
-    """The folder of a piece may be left out."""
+def test_schema_by_name(name: str, id: str, asl: Asl) -> None:
+    """The folder may be omitted."""
     assert json.loads(asl("schema", name).stdout)["$id"] == f"urn:asl:schema:{id}"
 
 
-def test_the_root_schema_is_the_default(asl: Asl) -> None:
+def test_schema_of_documents_is_the_default(asl: Asl) -> None:
     """Without a name the schema of documents is printed."""
     assert asl("schema").stdout == asl("schema", "asl").stdout
 
 
-def test_every_schema_is_listed(asl: Asl) -> None:
+def test_schema_list(asl: Asl) -> None:
     """Each listed name can be printed."""
     names = asl("schema", "--list").stdout.split()
     assert {"asl", "states/Task", "blocks/Budget", "common"} <= set(names)
     assert all(asl("schema", name).exit_code == 0 for name in names)
 
 
-def test_an_unknown_schema_is_wrong_usage(asl: Asl) -> None:
+def test_unknown_schema_exits_with_2(asl: Asl) -> None:
     """A near name is suggested."""
     done = asl("schema", "Tsk")
     assert done.exit_code == 2
     assert "did you mean 'Task'?" in done.stderr
 
 
-def test_the_bundle_stands_alone(asl: Asl) -> None:
+def test_schema_bundle_needs_no_other_file(asl: Asl) -> None:
     """One schema judges documents without any other file."""
     bundle = json.loads(asl("schema", "--bundle").stdout)
     Draft202012Validator.check_schema(bundle)
@@ -126,7 +126,7 @@ def test_help_lists_commands_and_exit_codes(asl: Asl) -> None:
     assert all(meaning in text for meaning in MEANINGS.values())
 
 
-def test_the_version_is_that_of_the_package(asl: Asl) -> None:
+def test_version_option(asl: Asl) -> None:
     """`asl --version` is short."""
     assert asl("--version").stdout == f"asl {front_door.__version__}\n"
 
@@ -139,7 +139,7 @@ def test_the_version_is_that_of_the_package(asl: Asl) -> None:
         ("xyzzy", "there is no command 'xyzzy'"),
     ],
 )
-def test_an_unknown_command_is_wrong_usage(word: str, message: str, asl: Asl) -> None:
+def test_unknown_command_exits_with_2(word: str, message: str, asl: Asl) -> None:
     """A near command, or `asl run` for a file, is suggested."""
     done = asl(word)
     assert done.exit_code == 2

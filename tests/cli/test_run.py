@@ -10,7 +10,7 @@ from .conftest import HELLO, PASS, Asl
 pytestmark = pytest.mark.quick
 
 
-def test_the_output_is_the_only_thing_on_standard_output(asl: Asl) -> None:
+def test_run_prints_its_output_as_json(asl: Asl) -> None:
     """A run prints its output as one line of JSON and exits with 0."""
     done = asl("run", "hello.asl.json", "--input", '{"name":"Ann"}', "--agents", "agents.yaml")
     assert done.exit_code == 0
@@ -31,10 +31,10 @@ def test_the_output_is_the_only_thing_on_standard_output(asl: Asl) -> None:
         (("-", "-i", "3"), json.dumps(PASS), 3),
     ],
 )
-def test_input_comes_from_where_it_is_said(
+def test_input_option(
     words: tuple[str, ...], stdin: str | None, output: object, asl: Asl, folder: Path
 ) -> None:
-    """Input is JSON, a file or standard input, `{}` if absent; so is the document."""
+    """Input is JSON, a file or standard input, `{}` if absent."""
     (folder / "data.yaml").write_text("from: file\n")
     done = asl("run", *words, stdin=stdin)
     assert done.exit_code == 0
@@ -50,13 +50,13 @@ def test_input_comes_from_where_it_is_said(
         (("https://example.com/a.json",), "'https://example.com/a.json': a document is a file"),
         (("pass.asl.json", "-i", "{"), "--input:1:2: error READ-01"),
         (("pass.asl.json", "-i", "@no.json"), "cannot read 'no.json'"),
-        (("pass.asl.json", "-i", "agents.yaml"), "is a file: --input @agents.yaml reads it"),
-        (("pass.asl.json", "-i", "{}", "--input-file", "x"), "exclude each other"),
+        (("pass.asl.json", "-i", "agents.yaml"), "is a file: use --input @agents.yaml"),
+        (("pass.asl.json", "-i", "{}", "--input-file", "x"), "cannot be combined"),
         (("-", "-i", "-"), "cannot both be read from standard input"),
         (("pass.asl.json", "--profile", "azure"), "'azure' is not one of"),
         (("pass.asl.json", "--clock", "noon"), "--clock"),
-        (("pass.asl.json", "--json", "--events"), "exclude each other"),
-        (("pass.asl.json", "--agent", "Greeter"), "is not NAME=module:function"),
+        (("pass.asl.json", "--json", "--events"), "cannot be combined"),
+        (("pass.asl.json", "--agent", "Greeter"), "does not have the form NAME=module:function"),
         (("pass.asl.json", "--agent", "Greeter=nowhere_at_all:f"), "no module 'nowhere_at_all'\n"),
         (("pass.asl.json", "--agent", "Greeter=greetings.far:f"), "no module 'greetings.far'"),
         (("pass.asl.json", "--agent", "Greeter=needy:f"), "needy.py:2)"),
@@ -68,10 +68,10 @@ def test_input_comes_from_where_it_is_said(
         (("pass.asl.json", "--verbos"), "No such option"),
     ],
 )
-def test_wrong_usage_exits_with_2(
+def test_wrong_usage_of_run_exits_with_2(
     words: tuple[str, ...], message: str, asl: Asl, folder: Path
 ) -> None:
-    """What is wrong with the call itself is said on standard error, without a traceback."""
+    """There is no traceback."""
     (folder / "broken.yaml").write_text("A: {retrun: 1}\n")
     (folder / "torn.yaml").write_text("A: [1\n")
     (folder / "needy.py").write_text("\nimport not_installed\n")
@@ -81,8 +81,8 @@ def test_wrong_usage_exits_with_2(
     assert "Traceback" not in done.stderr
 
 
-def test_an_invalid_document_exits_with_3(asl: Asl) -> None:
-    """The report goes to standard error; nothing is run."""
+def test_run_of_an_invalid_document_exits_with_3(asl: Asl) -> None:
+    """Nothing runs."""
     done = asl("run", "wrong.asl.json")
     assert done.exit_code == 3
     assert done.stdout == ""
@@ -90,7 +90,7 @@ def test_an_invalid_document_exits_with_3(asl: Asl) -> None:
     assert "did you mean 'Next'?" in done.stderr
 
 
-def test_text_that_is_no_json_exits_with_3(asl: Asl, folder: Path) -> None:
+def test_run_of_text_that_is_not_json_exits_with_3(asl: Asl, folder: Path) -> None:
     """A fault of reading has a place, too."""
     (folder / "torn.json").write_text('{"StartAt": }')
     done = asl("run", "torn.json")
@@ -98,16 +98,16 @@ def test_text_that_is_no_json_exits_with_3(asl: Asl, folder: Path) -> None:
     assert "torn.json:1:13: error READ-01" in done.stderr
 
 
-def test_a_failed_workflow_exits_with_1(asl: Asl) -> None:
-    """Error and cause are said, with the failing state and its place."""
+def test_failed_workflow_exits_with_1(asl: Asl) -> None:
+    """Error, cause, state and position are printed."""
     done = asl("run", "fail.asl.json")
     assert done.exit_code == 1
     assert done.stdout == ""
     assert done.stderr == ("asl: workflow failed: Refused: why\n  in No at fail.asl.json:4:5\n")
 
 
-def test_a_fault_of_an_agent_is_placed_in_its_own_code(asl: Asl, folder: Path) -> None:
-    """Not in the library that it calls; an error that it raises by name needs no place."""
+def test_exception_of_an_agent_has_its_position(asl: Asl, folder: Path) -> None:
+    """In the code of the agent, not of a library; an error raised by name has none."""
     (folder / "faulty.py").write_text(
         "import json, asl\n"
         "def reads(parameters):\n"
@@ -127,7 +127,7 @@ def test_a_fault_of_an_agent_is_placed_in_its_own_code(asl: Asl, folder: Path) -
         assert (done.exit_code, "raised at" in done.stderr) == (1, False)
 
 
-def test_a_failure_inside_a_fork_is_located(asl: Asl, folder: Path) -> None:
+def test_failure_in_a_branch_or_item_names_its_state(asl: Asl, folder: Path) -> None:
     """The state that failed first is named, with the item that it worked on."""
     inner = {"StartAt": "Ask", "States": HELLO["States"]}
     each = {"Type": "Map", "ItemsPath": "$", "ItemProcessor": inner, "End": True}
@@ -138,7 +138,7 @@ def test_a_failure_inside_a_fork_is_located(asl: Asl, folder: Path) -> None:
     assert "in Each[1] / Ask at map.json:10:11" in done.stderr
 
 
-def test_a_name_without_an_agent_draws_a_warning_and_a_hint(asl: Asl) -> None:
+def test_unbound_agent_is_a_warning_with_a_hint(asl: Asl) -> None:
     """Before the run a warning with its place; after the failure what to do."""
     done = asl("run", "hello.asl.json", "-i", '{"name":1}')
     assert done.exit_code == 1
@@ -149,7 +149,7 @@ def test_a_name_without_an_agent_draws_a_warning_and_a_hint(asl: Asl) -> None:
     assert "V-TASK-03" not in quiet.stderr
 
 
-def test_a_mocked_state_needs_no_agent(asl: Asl, folder: Path) -> None:
+def test_mocked_state_needs_no_agent(asl: Asl, folder: Path) -> None:
     """A mock by the state's name silences the warning."""
     (folder / "mocks.yaml").write_text("mocks:\n  Ask: {return: mocked}\n")
     done = asl("run", "hello.asl.json", "-i", '{"name":1}', "--agents", "mocks.yaml")
@@ -157,14 +157,14 @@ def test_a_mocked_state_needs_no_agent(asl: Asl, folder: Path) -> None:
     assert done.stderr == ""
 
 
-def test_strict_refuses_warnings(asl: Asl) -> None:
+def test_strict_treats_warnings_as_errors(asl: Asl) -> None:
     """With --strict a warning is an error, so nothing runs."""
     done = asl("run", "hello.asl.json", "--strict")
     assert done.exit_code == 3
     assert "error V-TASK-03" in done.stderr
 
 
-def test_functions_are_found_in_the_current_folder(asl: Asl) -> None:
+def test_agent_option_imports_from_the_current_folder(asl: Asl) -> None:
     """`--agent NAME=module:function` imports from here; what it prints is not the result."""
     words = ("hello.asl.json", "-i", '{"name":"Ann"}', "--agent", "Greeter=greetings:greet")
     done = asl("run", *words)
@@ -172,7 +172,7 @@ def test_functions_are_found_in_the_current_folder(asl: Asl) -> None:
     assert done.stderr == "working\n"
 
 
-def test_functions_are_found_beside_the_agents_file(asl: Asl, folder: Path) -> None:
+def test_agents_file_imports_from_its_folder(asl: Asl, folder: Path) -> None:
     """The folder of an agents file is searched for its modules."""
     (folder / "elsewhere").mkdir()
     (folder / "elsewhere" / "beside_the_file.py").write_text("def f(parameters):\n    return 1\n")
@@ -181,7 +181,7 @@ def test_functions_are_found_beside_the_agents_file(asl: Asl, folder: Path) -> N
     assert json.loads(done.stdout)["greeting"] == 1
 
 
-def test_the_last_binding_wins(asl: Asl, folder: Path) -> None:
+def test_last_binding_of_a_name_counts(asl: Asl, folder: Path) -> None:
     """Several agents files and pairs are merged in order."""
     (folder / "more.yaml").write_text("Greeter: {return: more}\n")
     words = ("hello.asl.json", "-i", '{"name":"A"}', "--agents", "agents.yaml")
@@ -191,8 +191,8 @@ def test_the_last_binding_wins(asl: Asl, folder: Path) -> None:
     assert json.loads(done.stdout)["greeting"] == "hi A"
 
 
-def test_virtual_time_makes_waits_free(asl: Asl) -> None:
-    """A year passes at once, from the instant that --clock says."""
+def test_virtual_time_skips_waits(asl: Asl) -> None:
+    """--clock sets the start."""
     year = '{"seconds": 31536000}'
     done = asl("run", "wait.asl.json", "-i", year, "--virtual-time", "--json")
     assert json.loads(done.stdout)["elapsed"] == 31536000
@@ -201,8 +201,8 @@ def test_virtual_time_makes_waits_free(asl: Asl) -> None:
     assert last["timestamp"] == "2031-01-01T00:00:00.000Z"
 
 
-def test_json_gives_the_whole_result(asl: Asl) -> None:
-    """--json prints status, visited states and usage, for a failure as well."""
+def test_json_prints_the_result(asl: Asl) -> None:
+    """For a failure as well."""
     done = asl("run", "pass.asl.json", "--json")
     assert json.loads(done.stdout)["status"] == "SUCCEEDED"
     done = asl("run", "fail.asl.json", "--json")
@@ -210,7 +210,7 @@ def test_json_gives_the_whole_result(asl: Asl) -> None:
     assert json.loads(done.stdout)["error"] == "Refused"
 
 
-def test_events_are_lines_of_json(asl: Asl) -> None:
+def test_events_prints_lines_of_json(asl: Asl) -> None:
     """--events prints every event, the last of which carries the result."""
     done = asl("run", "pass.asl.json", "-i", "3", "--events")
     events = [json.loads(line) for line in done.stdout.splitlines()]
@@ -223,8 +223,8 @@ def test_events_are_lines_of_json(asl: Asl) -> None:
     assert events[-1]["details"] == {"output": 3}
 
 
-def test_the_history_is_written_as_aws_gives_it(asl: Asl, folder: Path) -> None:
-    """--history writes a file beside the output, or to standard output instead of it."""
+def test_history_writes_the_format_of_aws(asl: Asl, folder: Path) -> None:
+    """To a file, or to standard output instead of the output."""
     done = asl("run", "pass.asl.json", "-i", "3", "--history", "history.json")
     assert done.stdout == "3\n"
     written = json.loads((folder / "history.json").read_text())
@@ -234,14 +234,14 @@ def test_the_history_is_written_as_aws_gives_it(asl: Asl, folder: Path) -> None:
     assert asl("run", "pass.asl.json", "--history", "-", "--json").exit_code == 2
 
 
-def test_the_name_of_the_execution_can_be_given(asl: Asl, folder: Path) -> None:
+def test_name_option_is_in_the_context_object(asl: Asl, folder: Path) -> None:
     """--name is what the context object says."""
     state = {"Type": "Pass", "Parameters": {"n.$": "$$.Execution.Name"}, "End": True}
     (folder / "name.json").write_text(json.dumps({"StartAt": "A", "States": {"A": state}}))
     assert asl("run", "name.json", "--name", "pr-17").stdout == '{"n":"pr-17"}\n'
 
 
-def test_a_workflow_that_times_out_exits_with_5(asl: Asl, folder: Path) -> None:
+def test_timed_out_workflow_exits_with_5(asl: Asl, folder: Path) -> None:
     """The document's own TimeoutSeconds is not a failure of a state."""
     document = {**json.loads((folder / "wait.asl.json").read_text()), "TimeoutSeconds": 5}
     (folder / "late.json").write_text(json.dumps(document))
@@ -250,7 +250,7 @@ def test_a_workflow_that_times_out_exits_with_5(asl: Asl, folder: Path) -> None:
     assert "asl: workflow timed out after 5 s" in done.stderr
 
 
-def test_agent_blocks_are_refused_unless_ignored(asl: Asl, folder: Path) -> None:
+def test_ignore_blocks_runs_unsupported_blocks(asl: Asl, folder: Path) -> None:
     """What this version cannot enforce is not silently left out."""
     document = {**PASS, "DefaultTools": {"Sandbox": {"Environment": "vm"}}}
     (folder / "boxed.json").write_text(json.dumps(document))
@@ -262,8 +262,8 @@ def test_agent_blocks_are_refused_unless_ignored(asl: Asl, folder: Path) -> None
     assert "warning EXEC-02" in done.stderr
 
 
-def test_a_run_becomes_a_case(asl: Asl) -> None:
-    """--record writes a file that `asl test` runs without the agents."""
+def test_record_writes_a_test_case(asl: Asl) -> None:
+    """`asl test` runs it without the agents."""
     words = ("hello.asl.json", "-i", '{"name":"Ann"}', "--agents", "agents.yaml")
     for file in ("case.asl-test.yaml", "case.json"):
         done = asl("run", *words, "--record", file)
@@ -293,8 +293,8 @@ DISTRIBUTED = {
 }
 
 
-def test_a_bucket_is_a_folder(asl: Asl, folder: Path) -> None:
-    """The last one of a name wins; a URL is an object store."""
+def test_bucket_option(asl: Asl, folder: Path) -> None:
+    """The last one of a name counts; a URL is an object store."""
     (folder / "each.asl.json").write_text(json.dumps(DISTRIBUTED))
     (folder / "store" / "in").mkdir(parents=True)
     (folder / "store" / "in" / "rows.jsonl").write_text("1\n2\n")
@@ -306,13 +306,15 @@ def test_a_bucket_is_a_folder(asl: Asl, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("bucket", "message"),
     [
-        ("data", "'data' is not NAME=FOLDER"),
-        ("=store", "'=store' is not NAME=FOLDER"),
-        ("data=", "'data=' is not NAME=FOLDER"),
+        ("data", "'data' does not have the form NAME=FOLDER"),
+        ("=store", "'=store' does not have the form NAME=FOLDER"),
+        ("data=", "'data=' does not have the form NAME=FOLDER"),
         ("data=nowhere", "the bucket 'data' is mapped to 'nowhere', which is no folder"),
     ],
 )
-def test_a_wrong_bucket_is_wrong_usage(bucket: str, message: str, asl: Asl, folder: Path) -> None:
+def test_invalid_bucket_option_exits_with_2(
+    bucket: str, message: str, asl: Asl, folder: Path
+) -> None:
     """Nothing runs."""
     (folder / "each.asl.json").write_text(json.dumps(DISTRIBUTED))
     done = asl("run", "each.asl.json", "--bucket", bucket)
@@ -347,8 +349,8 @@ REMEMBERS = {
         ("custom", "custom=shelf:ONE"),
     ],
 )
-def test_a_memory_is_where_it_is_said(backend: str, place: str, asl: Asl, folder: Path) -> None:
-    """`--memory` names a file, or what serves a backend; it lasts from run to run."""
+def test_memory_option(backend: str, place: str, asl: Asl, folder: Path) -> None:
+    """It names a file or a backend, and lasts from run to run."""
     (folder / "r.asl.json").write_text(json.dumps({**REMEMBERS, "Memory": {"Backend": backend}}))
     (folder / "shelf.py").write_text(
         "from asl.memories.sqlite import SqliteMemory\n"
@@ -359,7 +361,7 @@ def test_a_memory_is_where_it_is_said(backend: str, place: str, asl: Asl, folder
     assert seen == ['{"n":[]}\n', '{"n":[1]}\n', '{"n":[1,1]}\n']
 
 
-def test_a_misspelt_backend_is_no_file(asl: Asl, folder: Path) -> None:
+def test_unknown_memory_backend_exits_with_2(asl: Asl, folder: Path) -> None:
     """A word before `=` is a backend, and its name is one of those that there are."""
     (folder / "r.asl.json").write_text(json.dumps(REMEMBERS))
     run = asl("run", "r.asl.json", "--memory", "redsi=m.db")
@@ -367,4 +369,4 @@ def test_a_misspelt_backend_is_no_file(asl: Asl, folder: Path) -> None:
     assert "no memory backend is called 'redsi' (did you mean 'redis'?)" in run.stderr
     run = asl("run", "r.asl.json", "--memory", "redis")
     assert (run.exit_code, run.stdout) == (2, "")
-    assert "say where it is: redis=WHERE" in run.stderr
+    assert "'redis' has no place: use redis=WHERE" in run.stderr

@@ -56,7 +56,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("mode", MODES)
-def test_no_secret_finds_a_way_out(
+def test_secrets_are_masked_in_every_output(
     mode: str, way: str, asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever its agent does with it; nothing holds it, in any form, nor a part of it."""

@@ -290,7 +290,7 @@ def leaks(told: bytes) -> dict[str, str]:
 
 
 @pytest.mark.full
-def test_no_secret_leaves(
+def test_secrets_are_masked_in_outputs_files_and_logs(
     asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neither in what commands say, nor in what they write, nor in what libraries log."""

@@ -20,7 +20,7 @@ def made(folder: Path) -> None:
         store.run(FAIL, {}, name="bad")
 
 
-def test_executions_are_listed(asl: Asl, folder: Path) -> None:
+def test_ls_lists_executions(asl: Asl, folder: Path) -> None:
     """The newest first, with the error of a failed one; --status picks, --json is for programs."""
     made(folder)
     lines = asl("ls", "--store", "runs.db").stdout.splitlines()
@@ -30,7 +30,7 @@ def test_executions_are_listed(asl: Asl, folder: Path) -> None:
     assert json.loads(one)["name"] == "good"
 
 
-def test_an_execution_is_shown(asl: Asl, folder: Path) -> None:
+def test_show_prints_the_outcome_and_the_history(asl: Asl, folder: Path) -> None:
     """What it came to, and every event with the time since its start."""
     made(folder)
     done = asl("show", "bad", "--store", "runs.db")
@@ -42,7 +42,7 @@ def test_an_execution_is_shown(asl: Asl, folder: Path) -> None:
     assert json.loads(events[0])["type"] == "ExecutionStarted"
 
 
-def test_it_is_shown_how_far_an_execution_is(asl: Asl, folder: Path) -> None:
+def test_show_prints_progress(asl: Asl, folder: Path) -> None:
     """As a whole, and in the state at which it stands."""
     works = {"reports": [{"progress": 40, "message": "page 2"}], "raise": {"Error": "Stuck"}}
     document = {
@@ -60,7 +60,7 @@ def test_it_is_shown_how_far_an_execution_is(asl: Asl, folder: Path) -> None:
     assert 'state     B, at 40 %: "page 2"' in lines
 
 
-def test_a_mistyped_name_gets_a_hint(asl: Asl, folder: Path) -> None:
+def test_unknown_execution_has_a_suggestion(asl: Asl, folder: Path) -> None:
     """The nearest name is suggested."""
     made(folder)
     done = asl("show", "goood", "--store", "runs.db")
@@ -68,14 +68,14 @@ def test_a_mistyped_name_gets_a_hint(asl: Asl, folder: Path) -> None:
     assert "did you mean 'good'?" in done.stderr
 
 
-def test_a_store_that_is_not_there_is_not_made(asl: Asl, folder: Path) -> None:
-    """Looking at nothing is wrong usage."""
+def test_missing_store_exits_with_2(asl: Asl, folder: Path) -> None:
+    """It is not created."""
     assert asl("ls", "--store", "none.db").exit_code == 2
     assert not (folder / "none.db").exists()
 
 
 @pytest.mark.parametrize("variable", [None, "mine.db"])
-def test_all_commands_take_the_same_store_where_none_is_named(
+def test_default_store_of_all_commands(
     variable: str | None, asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That of the variable, or the one of the user."""
@@ -88,16 +88,19 @@ def test_all_commands_take_the_same_store_where_none_is_named(
     assert (folder / (variable or "state/asl/runs.db")).exists()
 
 
-def test_a_folder_is_no_store(asl: Asl, folder: Path) -> None:
+def test_store_option_refuses_a_folder(asl: Asl, folder: Path) -> None:
     """And no near name is suggested for one that is to be read."""
     done = asl("ls", "--store", folder)
-    assert (done.exit_code, done.stderr) == (2, f"asl: {folder} is a folder: a store is a file\n")
+    assert (done.exit_code, done.stderr) == (
+        2,
+        f"asl: {folder} is a folder: a store must be a file\n",
+    )
     (folder / "sub").mkdir()
     (folder / "sut").write_text("{}")
     assert asl("graph", "sub").stderr == "asl: cannot read 'sub': is a directory\n"
 
 
-def test_what_has_ended_is_not_stopped(asl: Asl, folder: Path) -> None:
+def test_stop_of_an_ended_execution_exits_with_2(asl: Asl, folder: Path) -> None:
     """The message says what it came to."""
     made(folder)
     done = asl("stop", "good", "--store", "runs.db")
@@ -105,7 +108,7 @@ def test_what_has_ended_is_not_stopped(asl: Asl, folder: Path) -> None:
     assert "has ended already: SUCCEEDED" in done.stderr
 
 
-def test_a_whole_store_is_said_to_be_whole(asl: Asl, folder: Path) -> None:
+def test_doctor_verifies_a_store(asl: Asl, folder: Path) -> None:
     """And one whose history was changed is not."""
     made(folder)
     assert asl("doctor", "--store", "runs.db").exit_code == 0
@@ -124,42 +127,40 @@ def test_a_whole_store_is_said_to_be_whole(asl: Asl, folder: Path) -> None:
         (lambda whole: whole[:100] + b"?" + whole[101:], "image is malformed"),
     ],
 )
-def test_the_doctor_looks_at_what_cannot_be_opened(
+def test_doctor_reports_a_store_that_cannot_be_opened(
     content: Any, says: str, asl: Asl, folder: Path
 ) -> None:
     """The other commands send to it, so it has more to say."""
     made(folder)
     whole = (folder / "runs.db").read_bytes()
     (folder / "runs.db").write_bytes(content(whole))
-    assert "'asl doctor --store runs.db' says more" in asl("ls", "--store", "runs.db").stderr
+    assert "'asl doctor --store runs.db' shows details" in asl("ls", "--store", "runs.db").stderr
     done = asl("doctor", "--store", "runs.db")
     assert done.exit_code == 1
     assert says in done.stdout
-    assert "says more" not in done.output
+    assert "shows details" not in done.output
 
 
 @pytest.mark.parametrize("command", [("ls",), ("show", "good"), ("doctor",)])
-def test_a_file_that_has_lost_everything_is_not_taken_for_a_new_store(
-    command: tuple[str, ...], asl: Asl, folder: Path
-) -> None:
-    """Nobody is told that it is whole, and nothing is written into it."""
+def test_empty_file_is_not_a_store(command: tuple[str, ...], asl: Asl, folder: Path) -> None:
+    """Nothing is written to it."""
     path = folder / "runs.db"
     path.write_bytes(b"")
     done = asl(*command, "--store", "runs.db")
     assert done.exit_code == 2
-    assert "runs.db is empty: if it was a store, all that it held is gone" in done.stderr
+    assert "runs.db is empty: if it was a store, its content is lost" in done.stderr
     assert path.read_bytes() == b""
 
 
-def test_a_store_without_executions_says_so(asl: Asl, folder: Path) -> None:
+def test_ls_of_an_empty_store(asl: Asl, folder: Path) -> None:
     """On standard error: a program reads nothing."""
     made(folder)
     done = asl("ls", "--store", "runs.db", "--status", "paused")
     assert (done.stdout, done.stderr) == ("", "asl: there are no executions that are PAUSED\n")
 
 
-def test_details_of_the_history_are_cut_off(asl: Asl, folder: Path) -> None:
-    """Behind some hundred characters; --json has all of them."""
+def test_logs_truncate_details(asl: Asl, folder: Path) -> None:
+    """--json has all of them."""
     with front_door.open_store(folder / "runs.db", clock="virtual") as store:
         store.run(PASS, {"n": "x" * 400}, name="long")
     lines = asl("logs", "long", "--store", "runs.db").stdout.splitlines()
@@ -168,7 +169,7 @@ def test_details_of_the_history_are_cut_off(asl: Asl, folder: Path) -> None:
     assert json.loads(first)["details"]["input"] == {"n": "x" * 400}
 
 
-def test_what_was_interrupted_says_how_it_goes_on(asl: Asl, folder: Path) -> None:
+def test_interrupted_run_prints_how_to_resume(asl: Asl, folder: Path) -> None:
     """Ctrl-C ends the process, and not the execution."""
     (folder / "stops.py").write_text("def now(parameters):\n    raise KeyboardInterrupt\n")
     words = ("run", "hello.asl.json", "-i", '{"name": "Ann"}', "--store", "runs.db", "--name", "it")
@@ -185,10 +186,10 @@ def test_what_was_interrupted_says_how_it_goes_on(asl: Asl, folder: Path) -> Non
 
 
 @pytest.mark.parametrize("fault", ["database or disk is full", "disk I/O error"])
-def test_what_cannot_be_recorded_any_more_goes_on_later(
+def test_run_on_a_failing_store_prints_how_to_resume(
     fault: str, asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The commands say so, and nothing that was recorded is lost."""
+    """No recorded result is lost."""
     commits: list[object] = []
     commit = SqliteConnection._change
 
@@ -209,15 +210,15 @@ def test_what_cannot_be_recorded_any_more_goes_on_later(
     assert asl(*words).stdout == "it  SUCCEEDED\n"
 
 
-def test_what_has_failed_says_how_it_goes_on(asl: Asl, folder: Path) -> None:
+def test_failed_run_prints_how_to_redrive(asl: Asl, folder: Path) -> None:
     """Where it is kept; also for one without a name of its own."""
     done = asl("run", "fail.asl.json", "--store", "runs.db", "--name", "it")
-    assert "hint: 'asl redrive it --store runs.db' continues from there" in done.stderr
+    assert "hint: 'asl redrive it --store runs.db' continues from the failed state" in done.stderr
     assert "redrive" in asl("resume", "it", "--store", "runs.db").stderr
     assert "redrive" not in asl("run", "fail.asl.json").stderr
 
 
-def test_costs_are_reported(asl: Asl, folder: Path) -> None:
+def test_costs(asl: Asl, folder: Path) -> None:
     """What stands in the store is all that the run itself could tell."""
     document = {
         "StartAt": "A",

@@ -36,7 +36,7 @@ def suite(folder: Path) -> Path:
     return path
 
 
-def test_a_failing_case_exits_with_1(asl: Asl, suite: Path) -> None:
+def test_failed_case_exits_with_1(asl: Asl, suite: Path) -> None:
     """The report names the case, its place and the difference."""
     done = asl("test", suite.name)
     assert done.exit_code == 1
@@ -54,7 +54,7 @@ def test_a_failing_case_exits_with_1(asl: Asl, suite: Path) -> None:
         (("-k", "right", "-v"), 0, "passed mine/right: It passes"),
     ],
 )
-def test_cases_can_be_selected(
+def test_k_and_tag_select_cases(
     words: tuple[str, ...], code: int, summary: str, asl: Asl, suite: Path
 ) -> None:
     """-k looks at id and title, --tag at tags."""
@@ -67,7 +67,7 @@ def test_cases_can_be_selected(
     ("words", "message"),
     [
         (("nope.yaml",), "cannot read 'nope.yaml'"),
-        (("mine.asl-test.yaml", "-k", "zzz"), "none of 2 cases is selected"),
+        (("mine.asl-test.yaml", "-k", "zzz"), "no case is selected of 2 cases"),
         (("mine.asl-test.yaml", "mine.asl-test.yaml"), "is already used at"),
         (("mine.asl-test.yaml", "--implementation", "./no-such-program"), "no-such-program"),
         (("mine.asl-test.yaml", "--implementation", "'"), "--implementation"),
@@ -77,7 +77,7 @@ def test_cases_can_be_selected(
         (("torn.yaml",), "torn.yaml:1:"),
     ],
 )
-def test_wrong_usage_exits_with_2(
+def test_wrong_usage_of_test_exits_with_2(
     words: tuple[str, ...], message: str, asl: Asl, suite: Path, folder: Path
 ) -> None:
     """Suites that cannot be read or selected are no failing cases."""
@@ -88,7 +88,7 @@ def test_wrong_usage_exits_with_2(
     assert message in done.stderr
 
 
-def test_reports_for_programs(asl: Asl, suite: Path, folder: Path) -> None:
+def test_format_json_and_junit(asl: Asl, suite: Path, folder: Path) -> None:
     """JSON and JUnit XML hold every case; --output writes a file."""
     report = json.loads(asl("test", suite.name, "--format", "json").stdout)
     assert (report["passed"], report["failed"]) == (1, 1)
@@ -100,7 +100,7 @@ def test_reports_for_programs(asl: Asl, suite: Path, folder: Path) -> None:
     assert len(root.findall(".//testcase")) == 2
 
 
-def test_another_interpreter_runs_the_cases(
+def test_implementation_and_jobs_options(
     asl: Asl, suite: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """--implementation starts a command that speaks the protocol; --jobs starts several."""
@@ -110,7 +110,7 @@ def test_another_interpreter_runs_the_cases(
     assert "1 passed, 1 failed" in done.stdout
 
 
-def test_the_bundled_cases_are_found(
+def test_default_is_the_conformance_suite(
     bundled: list[Case], asl: Asl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a path the cases that come with asl are run."""

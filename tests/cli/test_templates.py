@@ -32,7 +32,7 @@ def examples(folder: Path) -> Path:
         (("terraform/main.tf", "--resource", "aws_sfn_state_machine.cleanup"), {}, "r-17"),
     ],
 )
-def test_workflows_run_where_they_lie(
+def test_templates_of_the_examples_run(
     words: tuple[str, ...], data: object, output: object, asl: Asl, examples: Path
 ) -> None:
     """Each example runs unchanged, with stand-ins for what is deployed with it."""
@@ -42,7 +42,7 @@ def test_workflows_run_where_they_lie(
     assert found == ({**data, **output} if isinstance(data, dict) and "id" in data else output)  # type: ignore[dict-item]
 
 
-def test_several_state_machines_are_listed(asl: Asl, examples: Path) -> None:
+def test_run_of_several_state_machines_needs_resource_option(asl: Asl, examples: Path) -> None:
     """Without a name it is not clear which is meant: wrong usage."""
     done = asl("run", "terraform/main.tf")
     assert done.exit_code == 2
@@ -52,7 +52,7 @@ def test_several_state_machines_are_listed(asl: Asl, examples: Path) -> None:
     )
 
 
-def test_all_state_machines_are_checked(asl: Asl, examples: Path) -> None:
+def test_check_of_a_template_checks_all_state_machines(asl: Asl, examples: Path) -> None:
     """A check looks at every state machine of a template, unless one is named."""
     for file, names in {"sam/template.yaml": 2, "terraform/main.tf": 3}.items():
         everything = json.loads(asl("check", file, "--format", "json").stdout)
@@ -64,7 +64,7 @@ def test_all_state_machines_are_checked(asl: Asl, examples: Path) -> None:
         assert len(one.get("diagnostics", [])) < everything["infos"]
 
 
-def test_one_that_cannot_be_read_does_not_hide_the_others(asl: Asl, examples: Path) -> None:
+def test_unreadable_state_machine_does_not_stop_the_check(asl: Asl, examples: Path) -> None:
     """Every state machine of a template has its own report."""
     (examples / "sam" / "statemachine" / "order.asl.json").unlink()
     template = examples / "sam" / "template.yaml"
@@ -75,7 +75,7 @@ def test_one_that_cannot_be_read_does_not_hide_the_others(asl: Asl, examples: Pa
     assert "sam/template.yaml:44:13: warning V-TOP-09" in done.stdout
 
 
-def test_values_come_from_options_and_files(asl: Asl, folder: Path) -> None:
+def test_var_overrides_vars(asl: Asl, folder: Path) -> None:
     """`--var` wins over `--vars`, a later file over an earlier one."""
     result = {"a": "${A}", "b": "${B}", "c": "${C}", "n": "@"}
     state = {"Type": "Pass", "Result": result, "End": True}
@@ -100,7 +100,7 @@ def test_values_come_from_options_and_files(asl: Asl, folder: Path) -> None:
         "A: x",
     ],
 )
-def test_parameter_files_of_aws_are_read(text: str, asl: Asl, folder: Path) -> None:
+def test_vars_reads_parameter_files_of_aws(text: str, asl: Asl, folder: Path) -> None:
     """The files that `aws cloudformation deploy` and pipelines take will do."""
     (folder / "doc.asl.json").write_text(
         '{"StartAt": "P", "States": {"P": {"Type": "Pass", "Result": "${A}", "End": true}}}'
@@ -112,14 +112,16 @@ def test_parameter_files_of_aws_are_read(text: str, asl: Asl, folder: Path) -> N
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--var", "A"), "'A' is not NAME=VALUE"),
-        (("--var", "=1"), "'=1' is not NAME=VALUE"),
+        (("--var", "A"), "'A' does not have the form NAME=VALUE"),
+        (("--var", "=1"), "'=1' does not have the form NAME=VALUE"),
         (("--vars", "none.json"), "cannot read 'none.json'"),
         (("--vars", "list.json"), "list.json:1:1: error READ-01: the file must be an object"),
         (("--resource", "A"), "there is no resource 'A'"),
     ],
 )
-def test_wrong_usage(words: tuple[str, ...], message: str, asl: Asl, folder: Path) -> None:
+def test_invalid_options_of_templates_exit_with_2(
+    words: tuple[str, ...], message: str, asl: Asl, folder: Path
+) -> None:
     """What cannot be used is said, and nothing runs."""
     (folder / "list.json").write_text("[1]")
     done = asl("run", "pass.asl.json", *words)
@@ -128,17 +130,17 @@ def test_wrong_usage(words: tuple[str, ...], message: str, asl: Asl, folder: Pat
     assert message in done.stderr
 
 
-def test_an_unused_value_is_a_warning(asl: Asl, folder: Path) -> None:
+def test_unused_var_is_a_warning(asl: Asl, folder: Path) -> None:
     """One that was given with --var, and to the only document there is."""
     done = asl("run", "pass.asl.json", "--var", "A=1")
-    assert "warning READ-13: nothing refers to 'A'" in done.stderr
+    assert "warning READ-13: the value 'A' is not used" in done.stderr
     assert asl("run", "pass.asl.json", "--var", "A=1", "--strict").exit_code == 3
     (folder / "vars.json").write_text('{"A": 1}')
     assert asl("run", "pass.asl.json", "--vars", "vars.json", "--strict").stderr == ""
     assert asl("check", "pass.asl.json", "wait.asl.json", "--var", "A=1", "--strict").exit_code == 0
 
 
-def test_files_elsewhere_are_read_on_request(asl: Asl, examples: Path) -> None:
+def test_root_allows_files_outside_the_folder(asl: Asl, examples: Path) -> None:
     """--root allows what a template names outside of its own folder."""
     shutil.move(examples / "sam" / "statemachine", examples / "statemachine")
     template = examples / "sam" / "template.yaml"
@@ -150,14 +152,14 @@ def test_files_elsewhere_are_read_on_request(asl: Asl, examples: Path) -> None:
     assert asl(*words, "--root", ".").exit_code == 0
 
 
-def test_a_failure_is_placed_in_the_template(asl: Asl, examples: Path) -> None:
+def test_failure_has_its_position_in_the_template(asl: Asl, examples: Path) -> None:
     """The place of the state that failed is that of the template."""
     done = asl("run", "sam/template.yaml", "--resource", "Reminder", "--virtual-time", "-q")
     assert done.exit_code == 1
     assert "in Remind at sam/template.yaml:45:11" in done.stderr
 
 
-def test_a_run_is_recorded_with_the_document_that_ran(asl: Asl, examples: Path) -> None:
+def test_record_of_a_template_contains_the_definition(asl: Asl, examples: Path) -> None:
     """The case of a recorded run holds the definition, and needs the template no more."""
     words = ("sam/template.yaml", "--resource", "OrderWorkflow", *RUN, "-i", '{"id": "o"}')
     assert asl("run", *words, "--record", "case.json").exit_code == 0
@@ -167,7 +169,7 @@ def test_a_run_is_recorded_with_the_document_that_ran(asl: Asl, examples: Path) 
     assert asl("test", "case.json").exit_code == 0
 
 
-def test_cases_take_documents_from_templates(asl: Asl, examples: Path) -> None:
+def test_case_takes_its_document_from_a_template(asl: Asl, examples: Path) -> None:
     """A suite names the template, the resource and the values."""
     assert "3 passed" in asl("test", "order.asl-test.yaml").stdout
     case = "id: a\ndocument_file: sam/template.yaml\nresource: Nope\nexpect: {output: 1}\n"
@@ -177,8 +179,8 @@ def test_cases_take_documents_from_templates(asl: Asl, examples: Path) -> None:
     assert "wrong.asl-test.yaml:1: sam/template.yaml has no state machine 'Nope'" in done.stderr
 
 
-def test_standard_input_may_be_a_template(asl: Asl, examples: Path) -> None:
-    """A template that is piped in is read as well, but leads to no files."""
+def test_template_on_standard_input(asl: Asl, examples: Path) -> None:
+    """It may not name files."""
     text = (examples / "cloudformation" / "template.yaml").read_text()
     assert asl("check", "-", "-q", stdin=text).exit_code == 0
     text = (examples / "sam" / "template.yaml").read_text()
@@ -187,7 +189,7 @@ def test_standard_input_may_be_a_template(asl: Asl, examples: Path) -> None:
     assert "is not read: the template is not a file itself" in done.stdout
 
 
-def test_one_state_of_a_template_is_tested(asl: Asl, examples: Path) -> None:
+def test_test_state_of_a_template(asl: Asl, examples: Path) -> None:
     """`asl test-state` takes the same options."""
     words = ("--resource", "OrderWorkflow", "--state", "Charge", "--mock-result", '"r"')
     done = asl("test-state", "sam/template.yaml", *words, "-i", '{"id": 1}')

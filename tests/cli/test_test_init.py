@@ -8,7 +8,7 @@ import pytest
 from .conftest import Asl
 
 
-def test_a_case_for_each_way_is_written_and_passes(asl: Asl, folder: Path) -> None:
+def test_a_case_for_each_path_passes(asl: Asl, folder: Path) -> None:
     """Into a file beside the document, which is then a suite."""
     asl("init", "--name", "first")
     (folder / "first.asl-test.yaml").unlink()
@@ -22,11 +22,11 @@ def test_a_case_for_each_way_is_written_and_passes(asl: Asl, folder: Path) -> No
     assert asl("test", "cases").stdout.startswith("3 passed")
 
 
-def test_what_was_not_found_is_said(asl: Asl, folder: Path) -> None:
+def test_paths_without_a_case_are_printed(asl: Asl, folder: Path) -> None:
     """A way without a case is named; a limit that was reached, too."""
     asl("init", "--name", "first")
     done = asl("test", "init", "first.asl.json", "-o", "x.asl-test.yaml", "--limit", "2")
-    assert "there are more ways than were tried" in done.stderr
+    assert "not all paths were tried" in done.stderr
     document = (folder / "first.asl.json").read_text()
     selector = (
         '"ResultSelector": { "score.$": "States.MathRandom(1, 2, 3)" },\n      "Next": "Sort"'
@@ -81,7 +81,7 @@ FOUND = {"codemie": "1 passed", "contenox": "2 passed", "flujo": "1 passed"}
 
 
 @pytest.mark.parametrize("dialect", FOREIGN)
-def test_documents_in_other_languages_get_cases(asl: Asl, folder: Path, dialect: str) -> None:
+def test_document_of_another_language(asl: Asl, folder: Path, dialect: str) -> None:
     """Which name the language, and pass."""
     (folder / "other.yaml").write_text(FOREIGN[dialect])
     done = asl("test", "init", "other.yaml")
@@ -90,7 +90,7 @@ def test_documents_in_other_languages_get_cases(asl: Asl, folder: Path, dialect:
     assert asl("test", "other.asl-test.yaml").stdout.startswith(FOUND[dialect])
 
 
-def test_agents_beside_those_of_tasks_answer(asl: Asl, folder: Path) -> None:
+def test_agents_of_blocks_have_results(asl: Asl, folder: Path) -> None:
     """Debaters, rules of guardrails and summarisers, and functions that take numbers."""
     rules = [{"Type": "semantic", "Check": "polite", "Action": "block"}]
     states = {
@@ -124,7 +124,7 @@ def test_agents_beside_those_of_tasks_answer(asl: Asl, folder: Path) -> None:
     assert asl("test", "d.asl-test.yaml").stdout.startswith("1 passed")
 
 
-def test_a_loop_that_counts_its_rounds_gets_a_case(asl: Asl, folder: Path) -> None:
+def test_loop_with_a_counter_has_a_case(asl: Asl, folder: Path) -> None:
     """How often it is gone round is the document's business; ways without it are still missed."""
     rule = {"Variable": "$.n", "NumericGreaterThan": 3}
     states = {
@@ -147,7 +147,7 @@ def test_a_loop_that_counts_its_rounds_gets_a_case(asl: Asl, folder: Path) -> No
     assert asl("test", "d.asl-test.yaml").stdout.startswith("1 passed")
 
 
-def test_the_parameters_of_a_template_go_into_the_suite(asl: Asl, folder: Path) -> None:
+def test_suite_contains_the_parameters(asl: Asl, folder: Path) -> None:
     """It runs as it was tried."""
     state = {"Type": "Task", "Agent": "Writer", "Parameters": {"tone": "{{tone}}"}, "End": True}
     document = {"Parameters": {"tone": {"Type": "string"}}, "StartAt": "A", "States": {"A": state}}
@@ -160,7 +160,7 @@ def test_the_parameters_of_a_template_go_into_the_suite(asl: Asl, folder: Path) 
     assert asl("test", "d.asl-test.yaml").stdout.startswith("1 passed")
 
 
-def test_a_template_with_one_machine_gets_cases(asl: Asl, folder: Path) -> None:
+def test_template_with_one_state_machine(asl: Asl, folder: Path) -> None:
     """Its definition may lie in a file of its own; the cases refer to nothing by anchors."""
     (folder / "template.yaml").write_text(
         "Resources:\n"
@@ -178,7 +178,7 @@ def test_a_template_with_one_machine_gets_cases(asl: Asl, folder: Path) -> None:
     assert asl("test", "template.asl-test.yaml").stdout.startswith("1 passed")
 
 
-def test_an_input_has_what_its_way_needs(asl: Asl, folder: Path) -> None:
+def test_input_has_the_fields_that_its_path_reads(asl: Asl, folder: Path) -> None:
     """What the document only writes is no part of it, and what an expression reads is."""
     asl("init", "--name", "first")
     asl("test", "init", "first.asl.json", "-o", "x.asl-test.yaml")
@@ -188,7 +188,7 @@ def test_an_input_has_what_its_way_needs(asl: Asl, folder: Path) -> None:
     assert inputs == ["  input: {text: text}"] * 3
 
 
-def test_versions_of_a_document_have_cases_of_their_own(asl: Asl, folder: Path) -> None:
+def test_file_of_cases_is_named_after_the_document(asl: Asl, folder: Path) -> None:
     """The file of the cases is called as the document is, its version included."""
     whole = {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}
     for name in ("d.v1.asl.json", "d.v2.json"):
@@ -200,7 +200,7 @@ def test_versions_of_a_document_have_cases_of_their_own(asl: Asl, folder: Path) 
     }
 
 
-def test_an_input_and_a_profile_may_be_given(asl: Asl, folder: Path) -> None:
+def test_input_and_profile_options(asl: Asl, folder: Path) -> None:
     """The input is that of the cases, the profile stands in the suite."""
     hashed = {"Type": "Pass", "Parameters": {"x.$": "States.Hash($.t, $.h)"}, "End": True}
     (folder / "h.asl.json").write_text(json.dumps({"StartAt": "H", "States": {"H": hashed}}))

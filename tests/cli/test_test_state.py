@@ -6,7 +6,7 @@ from pathlib import Path
 from .conftest import Asl
 
 
-def test_a_state_of_a_document_is_tested(asl: Asl) -> None:
+def test_output_is_the_response_of_test_state(asl: Asl) -> None:
     """The answer is that of AWS's TestState, as one object."""
     words = ("hello.asl.json", "--state", "Ask", "-i", '{"name": "Ann"}', "--profile", "default")
     done = asl("test-state", *words, "--mock-result", '"hi"', "--level", "DEBUG")
@@ -16,15 +16,15 @@ def test_a_state_of_a_document_is_tested(asl: Asl) -> None:
     assert told["inspectionData"]["afterParameters"] == {"who": "Ann"}
 
 
-def test_agents_answer_where_there_is_no_mock(asl: Asl) -> None:
+def test_agents_option_binds_agents(asl: Asl) -> None:
     """An agents file binds them, as for a run."""
     words = ("hello.asl.json", "-s", "Ask", "-i", '{"name": "Ann"}', "--profile", "default")
     done = asl("test-state", *words, "--agents", "agents.yaml")
     assert json.loads(done.stdout)["output"]["greeting"] == {"text": "hello"}
 
 
-def test_the_status_decides_about_the_exit_code(asl: Asl, folder: Path) -> None:
-    """A state that would be retried or caught is none that has failed."""
+def test_exit_code_is_1_for_status_failed(asl: Asl, folder: Path) -> None:
+    """A state that would be retried or caught exits with 0."""
     state = {
         "Type": "Task",
         "Resource": "arn:aws:states:::sns:publish",
@@ -39,7 +39,7 @@ def test_the_status_decides_about_the_exit_code(asl: Asl, folder: Path) -> None:
     assert (done.exit_code, json.loads(done.stdout)["status"]) == (1, "FAILED")
 
 
-def test_values_may_come_from_files(asl: Asl, folder: Path) -> None:
+def test_context_and_variables_are_objects(asl: Asl, folder: Path) -> None:
     """Context and variables are objects."""
     state = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": "{% $a %}", "End": True}
     (folder / "state.json").write_text(json.dumps(state))
@@ -48,17 +48,17 @@ def test_values_may_come_from_files(asl: Asl, folder: Path) -> None:
     assert json.loads(done.stdout)["output"] == 5
     done = asl("test-state", "state.json", "--variables", "[]")
     assert done.exit_code == 2
-    assert "an object is wanted" in done.stderr
+    assert "the value must be an object" in done.stderr
 
 
-def test_what_aws_refuses_is_wrong_usage(asl: Asl) -> None:
+def test_refusals_of_aws_exit_with_2(asl: Asl) -> None:
     """It is said in AWS's words."""
     done = asl("test-state", "pass.asl.json", "--state", "A", "--mock-result", "1")
     assert done.exit_code == 2
     assert "State type 'Pass' is not supported when a mock is specified" in done.stderr
 
 
-def test_a_mocked_result_is_one_of_the_service(asl: Asl, folder: Path) -> None:
+def test_field_validation_option(asl: Asl, folder: Path) -> None:
     """Unless it is asked to look less close."""
     state = {"Type": "Task", "Resource": "arn:aws:states:::sns:publish", "End": True}
     (folder / "state.json").write_text(json.dumps(state))

@@ -45,7 +45,7 @@ FLOW = {
 AGENTS = {"sequence": [{"raise": {"Error": "Flaky", "Cause": "again"}}, {"return": "ok"}]}
 
 
-def test_a_trace_shows_what_goes_in_and_out(asl: Asl, folder: Path) -> None:
+def test_trace_prints_the_data_of_every_state(asl: Asl, folder: Path) -> None:
     """Input, effective input, parameters, result and output of every state, with its line."""
     (folder / "flow.json").write_text(json.dumps(FLOW, indent=2))
     (folder / "worker.json").write_text(json.dumps({"Worker": AGENTS}))
@@ -104,7 +104,9 @@ Last  Pass, flow.json:47, at 3.000 s
         (3000, [f'"{"x" * 1999}… (3002 characters)'] * 3),
     ],
 )
-def test_a_long_value_is_shown_once(size: int, shown: list[str], asl: Asl, folder: Path) -> None:
+def test_trace_prints_a_repeated_value_once(
+    size: int, shown: list[str], asl: Asl, folder: Path
+) -> None:
     """A line says of a value that it is that of the line above, if both are shown as a whole."""
     document = {"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}
     (folder / "pass.json").write_text(json.dumps(document))
@@ -122,17 +124,17 @@ def test_a_long_value_is_shown_once(size: int, shown: list[str], asl: Asl, folde
         ({"Type": "Pass", "Result": {"a": 1}, "ResultPath": "$.r"}, 'result           {"a":1}'),
     ],
 )
-def test_what_events_do_not_tell_is_evaluated_again(
+def test_trace_evaluates_fields_without_events(
     state: dict[str, Any], shown: str, asl: Asl, folder: Path
 ) -> None:
-    """What depends on the context is found; what cannot be known is left out, not invented."""
+    """A field that needs unknown values is omitted."""
     document = {"StartAt": "A", "States": {"A": {**state, "End": True}}}
     (folder / "one.json").write_text(json.dumps(document))
     done = asl("run", "one.json", "-i", '{"n":1}', "--trace")
     assert shown in done.stderr or done.exit_code == 1
 
 
-def test_long_values_are_clipped(asl: Asl) -> None:
+def test_trace_truncates_long_values(asl: Asl) -> None:
     """A trace stays readable whatever the data."""
     done = asl("run", "pass.asl.json", "-i", json.dumps("x" * 10_000), "--trace")
     assert "… (10002 characters)" in done.stderr
@@ -188,7 +190,7 @@ TALKERS = {
 
 
 @pytest.mark.parametrize("style", ["turn_based", "simultaneous"])
-def test_a_trace_shows_the_turns_of_a_debate(style: str, asl: Asl, folder: Path) -> None:
+def test_trace_prints_the_turns_of_a_debate(style: str, asl: Asl, folder: Path) -> None:
     """Who said what in which round, and what was decided."""
     talk = {**TALK, "Communication": {"Style": style}}
     document = {"StartAt": "Talk", "States": {"Talk": talk}}
@@ -214,30 +216,30 @@ Talk  Debate, talk.json:1, at 0.000 s
 @pytest.mark.parametrize(
     ("moment", "says"), [("DebateTurnStarted", "round 1, Ann"), ("DebateStateStarted", "0 s")]
 )
-def test_progress_shows_whose_turn_it_is(moment: str, says: str) -> None:
+def test_progress_shows_the_round_of_a_debate(moment: str, says: str) -> None:
     """A debate says its round and who speaks."""
     document = read({"StartAt": "Talk", "States": {"Talk": TALK}})
     assert progress_at(moment, document, TALKERS, {}) == [("Talk", "Debate", says)]
 
 
-def test_progress_asks_for_nothing_before_its_time() -> None:
+def test_progress_of_a_short_run_shows_nothing() -> None:
     """A run that is over at once shows nothing."""
     progress = Progress(read(FLOW), VirtualClock())
     with progress:
         assert progress._live is None
 
 
-def test_streamed_answers_are_shown_as_lines() -> None:
+def test_progress_prints_streamed_answers_as_lines() -> None:
     """A title says who speaks; what a terminal would obey is shown as a symbol."""
     script = {"return": 1, "reports": [{"chunk": "one\ntw"}, {"chunk": "o\x1b[2J"}]}
     task = {"Type": "Task", "Agent": "A", "Streaming": {}, "End": True}
     document = read({"StartAt": "A", "States": {"A": task}})
     progress = Progress(document, VirtualClock())
     front_door.run(document, agents={"A": script}, clock="virtual", listener=progress.listen)
-    assert progress.unsaid == ["A:", "one", "two␛[2J"]
+    assert progress.unprinted == ["A:", "one", "two␛[2J"]
 
 
-def test_a_trace_tells_what_is_said(asl: Asl, folder: Path) -> None:
+def test_trace_prints_streamed_chunks(asl: Asl, folder: Path) -> None:
     """Piece by piece, as everything else."""
     task = {"Type": "Task", "Agent": "A", "Streaming": {"Mode": "line"}, "End": True}
     (folder / "one.json").write_text(json.dumps({"StartAt": "A", "States": {"A": task}}))

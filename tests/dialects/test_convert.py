@@ -828,7 +828,7 @@ def test_documents_are_converted_into_a_folder(flow: Path) -> None:
     run = converted_files("flow.yaml", "other.yml", "wrong.yaml", "--to", "asl", "-o", "made/")
     assert run.exit_code == 3
     assert "\nwrong.yaml:" in run.stderr
-    assert run.stderr.endswith("2 of 3 documents are written into made/\n")
+    assert run.stderr.endswith("asl: wrote 2 of 3 documents to made/\n")
     assert sorted(each.name for each in Path("made").iterdir()) == [
         "flow.asl.json",
         "other.asl.json",
@@ -898,7 +898,7 @@ def test_what_a_blueprint_imports_is_written_beside_it(
     assert converted_files("in/main.yaml", "--to", "asl", "-o", "main.asl.json").exit_code == 0
     run = converted_files("main.asl.json", "--to", "flujo")
     assert (run.exit_code, run.stdout) == (2, "")
-    assert "(sub/c.yaml, sub/d.yaml): write them with -o FILE" in run.stderr
+    assert "(sub/c.yaml, sub/d.yaml): write all of them with -o FILE" in run.stderr
     assert converted_files("main.asl.json", "--to", "flujo", "-o", "out/").exit_code == 0
     assert asl.run("out/main.yaml", "x").output == {"output": "deep x", "context": {}}
     for path in PARTS:

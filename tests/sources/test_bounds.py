@@ -59,7 +59,7 @@ def test_damaged_files_are_read_or_refused(name: str, data: st.DataObject) -> No
 
 @settings(max_examples=100, deadline=None)
 @given(st.text('ab1${}[]()"=.,:?!&|<>%~-*/#\n \\<<EOT', max_size=60))
-def test_any_text_is_hcl_or_not(text: str) -> None:
+def test_hcl_parser_fails_only_with_findings(text: str) -> None:
     """No text makes the reader of Terraform files fail in another way than by a finding."""
     with suppress(asl.AslError):
         load(terraform(f"jsonencode({text})", text), name="main.tf")
@@ -82,13 +82,13 @@ DEEP = {
 
 
 @pytest.mark.parametrize("case", DEEP)
-def test_deep_expressions_end_in_a_finding(case: str) -> None:
+def test_depth_of_expressions_is_limited(case: str) -> None:
     """Nesting is bounded, in what is read and in what is worked out."""
     error = refusal(terraform(f"jsonencode({{ a = {DEEP[case]} }})"))
     assert error.code in ("READ-01", "READ-03", "READ-16", "V-TOP-01")
 
 
-def test_long_references_are_no_deep_ones() -> None:
+def test_length_of_a_reference_is_not_limited() -> None:
     """A reference may have any number of steps."""
     document = load(terraform(f"jsonencode({{ a = {'a' + '.b[0]' * 3000} }})"), name="main.tf")
     assert document.value["a"].endswith("b[0]}")
@@ -128,14 +128,14 @@ GROWTH = {
 
 
 @pytest.mark.parametrize("case", GROWTH)
-def test_what_grows_without_bounds_is_refused(case: str) -> None:
+def test_growing_expressions_are_limited(case: str) -> None:
     """Doubling, repeating and referring in circles end in a finding, not in a full memory."""
     limits = Limits(max_values=200_000, max_bytes=2_000_000)
     error = refusal(terraform("jsonencode({ a = local.x0 })", GROWTH[case]), limits=limits)
     assert error.code in ("READ-03", "READ-04", "READ-16")
 
 
-def test_substitutions_that_double_are_refused() -> None:
+def test_nested_definition_substitutions_are_limited() -> None:
     """Values of DefinitionSubstitutions may refer to each other, within limits."""
     names = {f"X{n}": f"${{X{n + 1}}}${{X{n + 1}}}" for n in range(60)}
     machine = {"DefinitionString": '{"a": "${X0}"}', "DefinitionSubstitutions": names}
@@ -179,7 +179,7 @@ def doubled_functions() -> Any:
 
 
 @pytest.mark.parametrize("case", ["conditions", "names", "functions"])
-def test_references_that_double_are_refused(case: str) -> None:
+def test_repeated_evaluation_is_limited(case: str) -> None:
     """What is worked out twice on each of 40 levels counts, though it makes no values."""
     names = range(40)
     condition: Any = {
@@ -208,13 +208,13 @@ def test_references_that_double_are_refused(case: str) -> None:
 
 
 @pytest.mark.parametrize("section", ["Conditions", "Resources", "Substitutions"])
-def test_long_chains_of_references_end_in_a_finding(section: str) -> None:
+def test_chains_of_references_are_limited(section: str) -> None:
     """Values that refer to each other over thousands of steps are refused."""
     assert load(chained(section, 20), name="t.json").value["StartAt"] == "A"
     assert refusal(chained(section, 3000), name="t.json").code == "READ-03"
 
 
-def test_values_of_terraform_that_nest_over_many_locals_end_in_a_finding() -> None:
+def test_values_nested_over_locals_are_limited() -> None:
     """Locals that are known already nest deeper than any expression does."""
     names = "".join(f"  x{n} = [local.x{n - 1}]\n" for n in range(1, 2000))
     known = ", ".join(f"length(local.x{n})" for n in range(2000))
@@ -224,7 +224,7 @@ def test_values_of_terraform_that_nest_over_many_locals_end_in_a_finding() -> No
     assert refusal(text, limits=Limits()).code == "READ-03"
 
 
-def test_values_that_are_inserted_often_are_counted() -> None:
+def test_length_of_inserted_values_is_limited() -> None:
     """A long value for many placeholders is refused before it fills the memory."""
     texts = {
         "x.json": '{"a": [' + ", ".join(['"${X}"'] * 1000) + "]}",
@@ -235,7 +235,7 @@ def test_values_that_are_inserted_often_are_counted() -> None:
         assert error.code == "READ-04"
 
 
-def test_deep_templates_are_read() -> None:
+def test_templates_have_the_depth_limit_of_documents() -> None:
     """The depth that documents may have is reached in templates, too."""
     value: Any = "end"
     for _ in range(90):
@@ -252,7 +252,7 @@ def test_deep_templates_are_read() -> None:
     assert load({"Resources": {"M": {**resource, "Properties": machine}}}).value["Deep"] == "end"
 
 
-def test_large_templates_are_read() -> None:
+def test_large_template_is_read() -> None:
     """Ten megabytes around a definition are looked through."""
     rest = {
         f"R{n}": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": "b" * 900}}
@@ -265,14 +265,14 @@ def test_large_templates_are_read() -> None:
     assert load(text.encode(), name="t.json").name == "Flow"
 
 
-def test_a_terraform_file_has_the_bounds_of_yaml() -> None:
+def test_terraform_files_have_the_limits_of_yaml() -> None:
     """Both have parsers of their own, which are slow."""
     with pytest.raises(asl.InvalidDocument) as refused:
         load(b"# " + b"x" * 1_100_000, name="main.tf")
     assert [each.code for each in refused.value.report] == ["READ-04"]
 
 
-def test_state_machines_of_a_template_are_bounded() -> None:
+def test_number_of_state_machines_is_limited() -> None:
     """All of them are read together only up to a bound; each can be read by its name."""
     machine = {"Definition": {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}}
     resource = {"Type": "AWS::StepFunctions::StateMachine", "Properties": machine}

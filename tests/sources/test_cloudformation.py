@@ -127,7 +127,7 @@ FUNCTIONS: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("case", FUNCTIONS)
-def test_functions_are_worked_out(case: str) -> None:
+def test_functions_in_a_definition_object(case: str) -> None:
     """In a definition that is an object every function has its value, or a stand-in."""
     written, expected = FUNCTIONS[case]
     document = asl.load(template({"Definition": passing(written)}), resource="Flow")
@@ -136,7 +136,7 @@ def test_functions_are_worked_out(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", FUNCTIONS)
-def test_functions_make_up_a_text(case: str) -> None:
+def test_functions_in_a_definition_string(case: str) -> None:
     """In a definition that is a text they are worked out before it is read."""
     written, expected = FUNCTIONS[case]
     if type(expected) is not str:
@@ -146,7 +146,7 @@ def test_functions_make_up_a_text(case: str) -> None:
     assert result(asl.load(template(machine), resource="Flow")) == expected
 
 
-def test_the_short_forms_of_yaml_are_the_long_ones() -> None:
+def test_yaml_tags_of_functions() -> None:
     """Tags mean what the functions of the same names do."""
     short = """
     Resources:
@@ -180,7 +180,7 @@ def test_the_short_forms_of_yaml_are_the_long_ones() -> None:
     ]  # fmt: skip
 
 
-def test_values_win_over_what_the_template_says() -> None:
+def test_variables_override_the_template() -> None:
     """A value may be given for a parameter, a pseudo parameter, a reference, a substitution."""
     written = [{"Ref": "Stage"}, {"Ref": "AWS::Region"}, {"Fn::GetAtt": ["Work", "Arn"]}, "${Sub}"]
     machine = {"Definition": passing(written), "DefinitionSubstitutions": {"Sub": "own"}}
@@ -192,14 +192,14 @@ def test_values_win_over_what_the_template_says() -> None:
     assert result(document)[3] == "given"
 
 
-def test_a_condition_follows_the_values() -> None:
+def test_conditions_use_variables() -> None:
     """What a condition chooses depends on the values that are given."""
     machine = {"Definition": passing({"Fn::If": ["IsProd", "p", "d"]})}
     document = asl.load(template(machine), resource="Flow", variables={"Stage": "prod"})
     assert result(document) == "p"
 
 
-def test_substitutions_are_filled_in() -> None:
+def test_definition_substitutions() -> None:
     """DefinitionSubstitutions replace placeholders, also in keys, and may refer to each other."""
     machine = {
         "Definition": passing({"${Key}": "${Arn}/${Count}/${On}"}),
@@ -214,7 +214,7 @@ def test_substitutions_are_filled_in() -> None:
     assert result(asl.load(template(machine), resource="Flow")) == {"k": f"{FN}Work:x/3/true"}
 
 
-def test_a_substitution_may_have_the_name_of_its_value() -> None:
+def test_substitution_with_the_name_of_its_reference() -> None:
     """`Table: !Ref Table` is how most people write it."""
     machine = {
         "DefinitionString": json.dumps(passing("${Table}")),
@@ -227,14 +227,14 @@ def test_a_substitution_may_have_the_name_of_its_value() -> None:
     ]
 
 
-def test_text_is_valid_after_substitution_only() -> None:
+def test_placeholder_of_a_number_without_quotes() -> None:
     """A number may be written as a placeholder without quotes."""
     text = json.dumps(passing("@")).replace('"@"', "${N}")
     machine = {"DefinitionString": text, "DefinitionSubstitutions": {"N": {"Ref": "Count"}}}
     assert result(asl.load(template(machine), resource="Flow")) == 3
 
 
-def test_stand_ins_are_listed_once() -> None:
+def test_stand_in_is_reported_once() -> None:
     """Each thing that only a deployment knows is a piece of information, where it is used first."""
     written = [{"Ref": "Table"}, {"Ref": "Table"}, {"Fn::Sub": "x ${Work.Arn}"}]
     document = asl.load(template({"Definition": passing(written)}), resource="Flow")
@@ -245,7 +245,7 @@ def test_stand_ins_are_listed_once() -> None:
     ]
 
 
-def test_a_name_in_the_template_is_known() -> None:
+def test_name_in_the_template_has_no_stand_in() -> None:
     """No stand-in, unless the place of a deployment belongs to it."""
     written = [{"Ref": "Orders"}, {"Fn::GetAtt": ["Queue", "QueueName"]}, {"Ref": "Topic"}]
     document = asl.load(template({"Definition": passing(written)}), resource="Flow")
@@ -254,7 +254,7 @@ def test_a_name_in_the_template_is_known() -> None:
     ]
 
 
-def test_a_reference_to_nothing_is_a_warning() -> None:
+def test_unknown_reference_is_a_warning() -> None:
     """A misspelt name is found; a macro may make resources that are not written down."""
     machine = {"Definition": passing([{"Ref": "Tabel"}, {"Fn::GetAtt": ["WorkRole", "Arn"]}])}
     codes = [
@@ -290,7 +290,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_functions_are_refused(case: str) -> None:
+def test_invalid_arguments_of_functions(case: str) -> None:
     """A function with arguments that it does not take is an error with its place."""
     written, message = WRONG[case]
     text = json.dumps(template({"Definition": passing(written)}), indent=1)
@@ -322,7 +322,7 @@ CIRCLES = {
 
 
 @pytest.mark.parametrize("case", CIRCLES)
-def test_circles_are_refused(case: str) -> None:
+def test_circular_references_are_refused(case: str) -> None:
     """Values that refer to each other end in an error."""
     machine, sections, message = CIRCLES[case]
     with pytest.raises(asl.InvalidDocument) as refusal:
@@ -343,7 +343,7 @@ MISSING: dict[str, tuple[dict[str, Any], str, str | None]] = {
 
 
 @pytest.mark.parametrize("case", MISSING)
-def test_a_definition_that_is_not_at_hand_is_refused(case: str) -> None:
+def test_unavailable_definition_is_an_error(case: str) -> None:
     """The error says what is missing and what to do."""
     machine, message, hint = MISSING[case]
     with pytest.raises(asl.InvalidDocument) as refusal:
@@ -371,7 +371,7 @@ ELSEWHERE = {
 
 
 @pytest.mark.parametrize("case", ELSEWHERE)
-def test_definition_outside_of_the_repository_is_no_error(case: str) -> None:
+def test_definition_outside_the_repository_is_information_for_check(case: str) -> None:
     """Nothing is wrong with the template; nothing can be run from it either."""
     machine, message = ELSEWHERE[case]
     with pytest.raises(asl.InvalidDocument) as refusal:
@@ -395,7 +395,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("case", UNKNOWN)
-def test_function_of_an_unknown_value_is_unknown(case: str) -> None:
+def test_function_of_an_unknown_value_has_a_stand_in(case: str) -> None:
     """What only a deployment knows has a stand-in, also where a function takes it apart."""
     machine = {"Definition": passing(UNKNOWN[case])}
     document = asl.load(
@@ -404,7 +404,7 @@ def test_function_of_an_unknown_value_is_unknown(case: str) -> None:
     assert {each.code for each in asl.check(document)} <= {"READ-12", "READ-17"}
 
 
-def test_pieces_of_the_id_of_a_stack() -> None:
+def test_stack_id_has_the_form_of_an_arn() -> None:
     """The stand-in has the form of a stack's ARN, which ends with a UUID."""
     uuid = {"Fn::Select": [2, {"Fn::Split": ["/", {"Ref": "AWS::StackId"}]}]}
     machine = {"Definition": passing({"Fn::Select": [4, {"Fn::Split": ["-", uuid]}]})}
@@ -412,7 +412,7 @@ def test_pieces_of_the_id_of_a_stack() -> None:
     assert document.value["States"]["A"]["Result"] == "1" * 12
 
 
-def test_an_object_is_no_text_and_a_text_no_object() -> None:
+def test_definition_is_an_object_and_definition_string_a_string() -> None:
     """AWS refuses both as well; the hint names the other property."""
     for machine, hint in (
         ({"Definition": json.dumps(MACHINE)}, "use DefinitionString for a string"),
@@ -480,7 +480,7 @@ def embedded(style: str) -> str:
         "double quotes", "long form", "JSON", "JSON with Join",
     ],
 )  # fmt: skip
-def test_places_are_those_of_the_template(style: str) -> None:
+def test_positions_in_a_definition_string(style: str) -> None:
     """A finding points to the very characters, however the definition is written there."""
     text = embedded(style)
     document = asl.load(text, name="template", variables={"Long": ""} if style in SUB else {})
@@ -492,7 +492,7 @@ def test_places_are_those_of_the_template(style: str) -> None:
     assert document.source.text == text
 
 
-def test_places_of_an_object_are_those_of_the_template() -> None:
+def test_positions_in_a_definition_object() -> None:
     """So are those of a definition that is an object, functions included."""
     text = dedent("""\
     Resources:
@@ -517,7 +517,7 @@ def test_places_of_an_object_are_those_of_the_template() -> None:
     assert {each.file for each in report} == {"t.yaml"}
 
 
-def test_a_fault_in_the_text_is_placed_in_the_template() -> None:
+def test_position_of_a_syntax_error_in_a_definition_string() -> None:
     """What is wrong with the JSON of a DefinitionString is shown where it stands."""
     text = embedded("literal").replace('"B",', '"B"')
     with pytest.raises(asl.InvalidDocument) as refusal:
@@ -545,7 +545,7 @@ def sam(folder: Path, uri: str) -> Path:
     return file
 
 
-def test_the_file_of_a_definition_is_read(tmp_path: Path) -> None:
+def test_definition_uri(tmp_path: Path) -> None:
     """DefinitionUri leads to the file; its findings are placed in it, whatever its format."""
     (tmp_path / "flows").mkdir()
     wait = {
@@ -564,7 +564,7 @@ def test_the_file_of_a_definition_is_read(tmp_path: Path) -> None:
         assert warning.file == str(tmp_path / uri.removeprefix("./"))
 
 
-def test_files_outside_of_the_folder_are_not_read(tmp_path: Path) -> None:
+def test_files_outside_the_root_are_not_read(tmp_path: Path) -> None:
     """A template leads to files below its own folder, or below the one that is named."""
     (tmp_path / "infra").mkdir()
     (tmp_path / "flow.json").write_text(json.dumps(MACHINE))
@@ -579,7 +579,7 @@ def test_files_outside_of_the_folder_are_not_read(tmp_path: Path) -> None:
         assert asl.load(file, root=str(tmp_path)).value == MACHINE
 
 
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+def test_missing_file_is_an_error_at_its_name(tmp_path: Path) -> None:
     """The error stands where the file is named."""
     (tmp_path / "order.asl.json").write_text("{}")
     with pytest.raises(asl.InvalidDocument) as refusal:
@@ -589,14 +589,14 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     assert "did you mean 'order.asl.json'?" in error.message
 
 
-def test_a_template_that_is_no_file_leads_to_none() -> None:
+def test_template_without_a_file_reads_no_files() -> None:
     """Text that came from anywhere cannot make this read a file."""
     with pytest.raises(asl.InvalidDocument) as refusal:
         asl.load(SAM.format(uri="/etc/passwd"))
     assert [each.code for each in refusal.value.report] == ["READ-14"]
 
 
-def test_included_files_are_read(tmp_path: Path) -> None:
+def test_aws_include(tmp_path: Path) -> None:
     """AWS::Include may hold the whole definition or a part of it, if it names a local file."""
     include = {"Fn::Transform": {"Name": "AWS::Include", "Parameters": {"Location": "m.json"}}}
     file = tmp_path / "t.json"
@@ -609,7 +609,7 @@ def test_included_files_are_read(tmp_path: Path) -> None:
     assert result(asl.load(file, resource="Flow")) == ["x"]
 
 
-def test_the_asset_of_a_cdk_stack_is_read(tmp_path: Path) -> None:
+def test_asset_of_a_cdk_stack(tmp_path: Path) -> None:
     """A definition that CDK uploads lies beside the template that it has made."""
     (tmp_path / "asset.0f.json").write_text(json.dumps(MACHINE))
     location = {"Bucket": {"Fn::Sub": "assets-${AWS::AccountId}"}, "Key": "0f.json"}
@@ -627,14 +627,14 @@ def several() -> dict[str, Any]:
     return {"Resources": {"Order5B2D9E77": {**machine, **path}, "Refund": machine}}
 
 
-def test_one_of_several_is_named() -> None:
+def test_resource_is_a_logical_name_or_a_cdk_name() -> None:
     """A resource is named by its logical name, or by what it is called in CDK."""
     assert asl.load(several(), resource="Refund").name == "Refund"
     for name in ("Order5B2D9E77", "Order", "Stack/Order"):
         assert asl.load(several(), resource=name).name == "Order5B2D9E77"
 
 
-def test_the_only_one_needs_no_name() -> None:
+def test_single_state_machine_needs_no_resource() -> None:
     """With one state machine in the template there is nothing to choose."""
     only = several()
     del only["Resources"]["Refund"]
@@ -649,21 +649,21 @@ def test_the_only_one_needs_no_name() -> None:
         ("Nothing", "has no state machine 'Nothing' (there are Order5B2D9E77, Refund)"),
     ],
 )
-def test_an_unclear_choice_lists_what_there_is(resource: str | None, message: str) -> None:
+def test_unknown_resource_lists_the_state_machines(resource: str | None, message: str) -> None:
     """The caller is told what can be chosen."""
     with pytest.raises(asl.AslError) as error:
         asl.load(several(), resource=resource)
     assert message in str(error.value)
 
 
-def test_a_template_without_state_machines_is_refused() -> None:
+def test_template_without_state_machines_is_an_error() -> None:
     """There must be something to run."""
     with pytest.raises(asl.InvalidDocument) as refusal:
         asl.load({"Resources": {"A": {"Type": "AWS::S3::Bucket"}}})
     assert [each.code for each in refusal.value.report] == ["READ-14"]
 
 
-def test_a_workflow_may_have_a_state_named_resources() -> None:
+def test_document_with_a_member_resources() -> None:
     """What has States is a document, whatever else it has."""
     text = '{"StartAt": "A", "Resources": {}, "States": {"A": {"Type": "Succeed"}}}'
     assert asl.load(text).resource is None
@@ -671,7 +671,7 @@ def test_a_workflow_may_have_a_state_named_resources() -> None:
     assert asl.load(json.dumps(named)).resource is None
 
 
-def test_the_yaml_of_templates_is_that_of_their_tools() -> None:
+def test_templates_are_yaml_1_1() -> None:
     """YAML 1.1: merge keys, words for booleans, keys that are numbers, in unrelated parts too."""
     text = """\
     Common: &common {Runtime: python3.12, Timeout: 3}
@@ -751,7 +751,7 @@ def test_unknown_tag_in_another_resource_leaves_the_definition_readable() -> Non
     assert [each.code for each in refusal.value.report] == ["READ-07"]
 
 
-def test_definition_file_that_is_no_json_is_read_as_yaml(tmp_path: Path) -> None:
+def test_definition_file_that_is_not_json_is_read_as_yaml(tmp_path: Path) -> None:
     """CloudFormation does so, whatever the file is called."""
     text = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "Result": ${N}, "End": true},}}'
     (tmp_path / "flow.json").write_text(text)
@@ -775,7 +775,7 @@ def test_logical_id_as_resource_has_a_hint() -> None:
     assert (found.code, found.hint) == ("V-TASK-02", "write !GetAtt Work.Arn")
 
 
-def test_state_machine_with_a_condition_is_read_as_if_that_held() -> None:
+def test_condition_of_the_state_machine_is_assumed() -> None:
     """Otherwise there would be no such state machine."""
     given = template(
         {"Definition": passing({"Fn::If": ["IsLive", "yes", {"Ref": "AWS::NoValue"}]})},

@@ -38,7 +38,7 @@ def found(document: asl.Document) -> list[tuple[str, str, int | None, int | None
 
 
 @pytest.mark.parametrize("text", [JSON, YAML])
-def test_values_are_filled_in_before_the_text_is_read(text: str) -> None:
+def test_placeholder_in_a_string_or_for_a_value(text: str) -> None:
     """A placeholder may stand in a string or for a whole value."""
     document = asl.load(text, variables={"Arn": "arn:aws:states:::sns:publish", "Seconds": 30})
     state = document.value["States"]["A"]
@@ -46,7 +46,7 @@ def test_values_are_filled_in_before_the_text_is_read(text: str) -> None:
     assert found(document) == []
 
 
-def test_a_value_may_be_text() -> None:
+def test_text_value() -> None:
     """What the command line gives is text, and is inserted as such."""
     state = asl.load(JSON, variables={"Arn": "a:b", "Seconds": "30"}).value["States"]["A"]
     assert state["TimeoutSeconds"] == 30
@@ -55,7 +55,7 @@ def test_a_value_may_be_text() -> None:
 @pytest.mark.parametrize(
     ("value", "inserted"), [(True, "true"), (None, "null"), (1.5, "1.5"), ({"a": [1]}, '{"a":[1]}')]
 )
-def test_values_that_are_no_text_are_inserted_as_json(value: object, inserted: str) -> None:
+def test_json_value(value: object, inserted: str) -> None:
     """Within a string stands the JSON of a value, elsewhere the value."""
     text = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "Result": [${X}, "b"], "End": true}}}'
     if value is not None:
@@ -81,7 +81,7 @@ YAML_VALUES = {
 
 
 @pytest.mark.parametrize("case", YAML_VALUES)
-def test_values_in_yaml_stay_where_they_are_inserted(case: str) -> None:
+def test_yaml_value_cannot_change_its_surroundings(case: str) -> None:
     """A value has its meaning by YAML's rules and cannot change what stands around it."""
     line, value, expected = YAML_VALUES[case]
     text = f"StartAt: A\nStates:\n  A:\n    Type: Pass\n    {line}\n    End: true\n"
@@ -92,14 +92,14 @@ def test_values_in_yaml_stay_where_they_are_inserted(case: str) -> None:
     }
 
 
-def test_a_value_is_not_searched_again() -> None:
+def test_placeholders_in_values_are_not_replaced() -> None:
     """What a value holds is not filled in, so nothing can grow without bounds."""
     document = asl.load(passing("${A}"), variables={"A": "${B}${A}", "B": "x"})
     assert document.value["States"]["A"]["Result"] == "${B}${A}"
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=12))
-def test_a_value_cannot_change_the_document_around_it(value: str) -> None:
+def test_json_value_cannot_change_its_surroundings(value: str) -> None:
     """Whatever a value is, it stays within the string of its placeholder."""
     document = asl.load(passing(["${X}", "next"]), variables={"X": value})
     first, second = document.value["States"]["A"]["Result"]
@@ -120,7 +120,7 @@ def test_a_value_cannot_change_the_document_around_it(value: str) -> None:
         ("$.name", False),
     ],
 )
-def test_a_placeholder_that_stands_alone_wants_a_value(value: str, warned: bool) -> None:
+def test_string_of_one_placeholder_without_a_value_is_a_warning(value: str, warned: bool) -> None:
     """A string that is nothing but a placeholder is a warning; other texts mean what they say."""
     found = [each for each in asl.check(passing(value)) if each.code == "READ-11"]
     assert [(each.pointer, each.hint) for each in found] == [
@@ -128,13 +128,13 @@ def test_a_placeholder_that_stands_alone_wants_a_value(value: str, warned: bool)
     ] * warned
 
 
-def test_a_resource_that_holds_a_placeholder_wants_a_value() -> None:
+def test_resource_with_a_placeholder_without_a_value_is_a_warning() -> None:
     """A name of a resource is complete or cannot be bound."""
     text = JSON.replace('"${Arn}"', '"arn:${Part}:x"').replace("${Seconds}", "1")
     assert found(asl.load(text)) == [("READ-11", "no value is given for ${Part}", 4, 39)]
 
 
-def test_a_placeholder_that_stands_in_several_places_wants_one_value() -> None:
+def test_repeated_placeholder_without_a_value_is_one_warning() -> None:
     """It is told once, at the first, with the others beside it."""
     states = {"A": {"Type": "Pass", "Result": ["${X}", "${Y}", "${X}"], "End": True}}
     found = asl.check({"StartAt": "A", "States": states})
@@ -183,7 +183,7 @@ def test_unfilled_placeholder_breaks_no_rule(case: str, profile: str) -> None:
     assert {each.code for each in asl.check(asl.load(text), profile=profile)} <= {"READ-11"}
 
 
-def test_unfilled_transition_may_lead_anywhere() -> None:
+def test_unfilled_transition_makes_all_states_reachable() -> None:
     """No state is unreachable where one names its successor by a placeholder."""
     states = {
         "A": {"Type": "Pass", "Next": "${Next}"},
@@ -192,7 +192,7 @@ def test_unfilled_transition_may_lead_anywhere() -> None:
     assert [each.code for each in asl.check({"StartAt": "A", "States": states})] == ["READ-11"]
 
 
-def test_other_values_beside_an_unfilled_placeholder_are_checked() -> None:
+def test_other_values_are_checked() -> None:
     """Only the string with the placeholder is opaque."""
     states = {"A": {"Type": "Wait", "Seconds": "${Delay}", "Next": "B"}}
     found = [each.code for each in asl.check({"StartAt": "A", "States": states})]
@@ -207,7 +207,7 @@ def test_run_refuses_an_unfilled_placeholder_that_breaks_a_rule() -> None:
     assert [each.code for each in refusal.value.report.errors] == ["V-WAIT-02"]
 
 
-def test_jsonata_object_constructor_is_no_placeholder() -> None:
+def test_jsonata_object_constructor_is_not_a_placeholder() -> None:
     """`${"key": value}` groups the context value, so the expression is checked."""
     state = {"Type": "Pass", "Output": '{% [1].${"a": $nosuch()} %}', "End": True}
     document = {"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": state}}
@@ -215,7 +215,7 @@ def test_jsonata_object_constructor_is_no_placeholder() -> None:
 
 
 @pytest.mark.parametrize("text", [JSON, YAML])
-def test_places_are_those_of_the_text_that_was_written(text: str) -> None:
+def test_positions_after_inserted_values(text: str) -> None:
     """Values of any length move no place."""
     text = text.replace('"End"', '"Nxt": 1, "End"').replace("    End", "    Nxt: 1\n    End")
     document = asl.load(text, variables={"Arn": "x" * 300, "Seconds": 1})
@@ -226,7 +226,7 @@ def test_places_are_those_of_the_text_that_was_written(text: str) -> None:
     assert text.split("\n")[warning.line - 1][warning.column - 1 :].lstrip('"').startswith("Nxt")
 
 
-def test_a_fault_is_where_its_placeholder_is() -> None:
+def test_position_of_an_invalid_value_is_its_placeholder() -> None:
     """A value that is no JSON where it stands is reported at its placeholder."""
     with pytest.raises(asl.InvalidDocument) as refusal:
         asl.load(JSON, variables={"Arn": "x" * 50, "Seconds": "soon"})
@@ -235,7 +235,7 @@ def test_a_fault_is_where_its_placeholder_is() -> None:
     assert fault.hint == 'put it in double quotes: "soon"'
 
 
-def test_the_place_within_a_string_is_exact() -> None:
+def test_position_within_a_string_after_inserted_values() -> None:
     """A fault within an expression is found behind values that were inserted before it."""
     text = '{"StartAt": "A", "QueryLanguage": "JSONata", "States": {"A": {"Type": "Pass",\n'
     text += '"Comment": "${X}", "Output": "{% ${X} + ) %}", "End": true}}}'
@@ -246,31 +246,31 @@ def test_the_place_within_a_string_is_exact() -> None:
     assert plain.column > text.index("+") - text.index("\n")
 
 
-def test_a_value_that_nothing_refers_to_is_a_warning() -> None:
+def test_unused_variable_is_a_warning() -> None:
     """A misspelt name is found."""
     document = asl.load(passing("${Stage}"), variables={"Stgae": "x", "Other": 1})
     unused = [each for each in asl.check(document) if each.code == "READ-13"]
     assert [(each.message, each.hint) for each in unused] == [
-        ("nothing refers to 'Stgae'", "did you mean 'Stage'?"),
-        ("nothing refers to 'Other'", "there are Stage"),
+        ("the value 'Stgae' is not used", "did you mean 'Stage'?"),
+        ("the value 'Other' is not used", "there are Stage"),
     ]
     assert all(each.severity is Severity.WARNING for each in unused)
 
 
-def test_a_value_that_is_escaped_is_a_warning() -> None:
+def test_escaped_value_is_a_warning() -> None:
     """AWS would refuse what is put right here."""
     document = asl.load(passing("${Q}"), variables={"Q": 'SELECT "a"'})
     assert document.value["States"]["A"]["Result"] == 'SELECT "a"'
     assert [each.code for each in asl.check(document)] == ["READ-15"]
 
 
-def test_a_document_is_no_template() -> None:
+def test_resource_of_a_document_is_an_error() -> None:
     """There is no resource to choose in a plain document."""
     with pytest.raises(asl.AslError, match="not a template"):
         asl.load(passing(1), resource="A")
 
 
-def test_reading_plain_documents_is_as_before(tmp_path: Path) -> None:
+def test_document_without_placeholders_is_unchanged(tmp_path: Path) -> None:
     """A file without placeholders is read as it is, and is called by its name."""
     file = tmp_path / "plain.asl.json"
     file.write_text('{"StartAt": "A", "States": {"A": {"Type": "Succeed", "Comment": "${"}}}')

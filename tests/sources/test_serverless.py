@@ -71,12 +71,12 @@ VALUES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("value", VALUES)
-def test_variables_are_worked_out(value: str) -> None:
+def test_variables_are_evaluated(value: str) -> None:
     """What needs no deployment has its value; the rest stays as it is written."""
     assert result(asl.load(written(value))) == VALUES[value]
 
 
-def test_values_that_are_given_win() -> None:
+def test_given_values_override_variables() -> None:
     """They go by the name that the variable has in the file."""
     document = asl.load(written("${self:custom.wait.${self:provider.stage}}"), variables={
         "opt:stage": "prod"
@@ -92,9 +92,7 @@ def test_values_that_are_given_win() -> None:
         ("${self:custom.again}", "refers to itself", (7, 10)),
     ],
 )
-def test_what_cannot_be_worked_out_is_refused(
-    value: str, message: str, place: tuple[int, int]
-) -> None:
+def test_invalid_variables_are_refused(value: str, message: str, place: tuple[int, int]) -> None:
     """The refusal points to what was written."""
     with pytest.raises(asl.InvalidDocument, match=message) as refusal:
         asl.load(written(value))
@@ -102,7 +100,7 @@ def test_what_cannot_be_worked_out_is_refused(
     assert (found.line, found.column) == place
 
 
-def test_machines_and_definitions_may_be_files(tmp_path: Path) -> None:
+def test_state_machines_and_definitions_in_files(tmp_path: Path) -> None:
     """Places are those in the files; the state machines are named by the first file."""
     (tmp_path / "serverless.yml").write_text(
         "service: shop\nstepFunctions:\n  stateMachines: ${file(machines.yml):all}\n"
@@ -125,7 +123,7 @@ def test_machines_and_definitions_may_be_files(tmp_path: Path) -> None:
     assert str(found).partition(":")[0].endswith("one.yml")
 
 
-def test_doubling_ends() -> None:
+def test_size_of_evaluated_values_is_limited() -> None:
     """Values are counted while they are put together."""
     doubled = "".join(
         f"  a{n}: ['${{self:custom.a{n - 1}}}', '${{self:custom.a{n - 1}}}']\n"
@@ -136,13 +134,13 @@ def test_doubling_ends() -> None:
         load(text, limits=Limits(max_values=10_000))
 
 
-def test_a_file_without_state_machines_says_so() -> None:
+def test_file_without_state_machines_is_an_error() -> None:
     """It is no document either."""
     with pytest.raises(asl.InvalidDocument, match="the template defines no state machine"):
         asl.load("service: x\nstepFunctions:\n  validate: true\n")
 
 
-def test_words_mean_what_they_do_in_yaml_1_2() -> None:
+def test_files_are_yaml_1_2_with_merge_keys() -> None:
     """The framework reads `Yes` and `on` as texts, and follows merge keys."""
     text = written("Yes").replace("Type: Pass", "Type: Pass\n            <<: { Comment: off }")
     document = asl.load(text)
@@ -150,7 +148,7 @@ def test_words_mean_what_they_do_in_yaml_1_2() -> None:
     assert document.value["States"]["A"]["Comment"] == "off"
 
 
-def test_references_to_what_the_framework_makes(tmp_path: Path) -> None:
+def test_references_to_resources_of_the_framework(tmp_path: Path) -> None:
     """Functions of another file, activities and state machines are known by their resources."""
     (tmp_path / "functions.yml").write_text("create-order: { handler: app.create }\n")
     (tmp_path / "serverless.yml").write_text(
@@ -174,7 +172,7 @@ def test_references_to_what_the_framework_makes(tmp_path: Path) -> None:
     assert states["A"]["Parameters"]["StateMachineArn"] == machine
 
 
-def test_value_of_a_file_that_is_not_there_is_unknown(tmp_path: Path) -> None:
+def test_missing_file_has_a_stand_in(tmp_path: Path) -> None:
     """A program or a missing file has a stand-in, and a default applies before."""
     file = tmp_path / "serverless.yml"
     file.write_text(written("${file(values.js):size}"))

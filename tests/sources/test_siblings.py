@@ -85,7 +85,7 @@ def test_state_machines_of_a_template_can_start_each_other(case: str) -> None:
     assert asl.run(document, {}, clock="virtual", profile="aws").output == 7
 
 
-def test_given_workflow_replaces_one_of_the_template() -> None:
+def test_workflows_option_overrides_a_sibling() -> None:
     """What the caller binds wins."""
     other = {"StartAt": "B", "States": {"B": {"Type": "Pass", "Result": 8, "End": True}}}
     document = asl.load(cloudformation().encode(), resource="Parent")

@@ -184,7 +184,7 @@ EXPRESSIONS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_expressions_are_worked_out(expression: str) -> None:
+def test_expressions_are_evaluated(expression: str) -> None:
     """An expression has its value; what only a deployment knows is a stand-in."""
     document = asl.load(written(expression), name="main.tf")
     assert result(document) == EXPRESSIONS[expression]
@@ -192,7 +192,7 @@ def test_expressions_are_worked_out(expression: str) -> None:
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_expressions_are_inserted_into_texts(expression: str) -> None:
+def test_expressions_in_heredocs(expression: str) -> None:
     """In a heredoc the same value stands as text."""
     expected = EXPRESSIONS[expression]
     if type(expected) in (dict, list) or expected is None or '"' in str(expected):
@@ -266,7 +266,7 @@ def main(folder: Path, definition: str) -> Path:
 
 
 @pytest.mark.parametrize("case", DEFINITIONS)
-def test_definitions_are_found_however_they_are_written(case: str, folder: Path) -> None:
+def test_forms_of_a_definition(case: str, folder: Path) -> None:
     """A definition may be a text, a value, a file, a template, or the name of one of them."""
     document = asl.load(main(folder, DEFINITIONS[case]))
     assert document.value == MACHINE
@@ -288,7 +288,7 @@ def test_definitions_are_found_however_they_are_written(case: str, folder: Path)
         ("data source", "flow.tftpl", 6),
     ],
 )
-def test_places_are_those_of_the_file_in_which_it_is_written(
+def test_positions_in_the_file_of_a_definition(
     case: str, file: str, line: int, folder: Path
 ) -> None:
     """A finding points to the characters that the author wrote."""
@@ -302,7 +302,7 @@ def test_places_are_those_of_the_file_in_which_it_is_written(
     assert text[(warning.column or 0) - 1 :].lstrip('\\"').startswith("Edn")
 
 
-def test_values_are_given_by_the_names_of_variables() -> None:
+def test_given_values() -> None:
     """A value may be given for a variable, a local value, or whatever a deployment knows."""
     text = written('[var.unset, var.count, var.list, local.one, module.q.url, "${var.plain}"]')
     values = {
@@ -319,7 +319,7 @@ def test_values_are_given_by_the_names_of_variables() -> None:
     assert document.findings == ()
 
 
-def test_a_value_must_fit_the_declared_type() -> None:
+def test_given_value_of_another_type_is_an_error() -> None:
     """The error stands where the variable is used."""
     with pytest.raises(asl.InvalidDocument) as refusal:
         asl.load(written("var.count"), name="m.tf", variables={"count": "many"})
@@ -327,7 +327,7 @@ def test_a_value_must_fit_the_declared_type() -> None:
     assert (error.code, error.hint) == ("READ-16", "it is declared as a number")
 
 
-def test_the_folder_of_a_file_is_one_module(tmp_path: Path) -> None:
+def test_files_of_a_folder_are_one_module(tmp_path: Path) -> None:
     """Variables, local values and tfvars of other files are found; the first file wins."""
     (tmp_path / "main.tf").write_text(written("[var.plain, var.elsewhere, local.far, var.auto]"))
     (tmp_path / "variables.tf").write_text(
@@ -339,13 +339,13 @@ def test_the_folder_of_a_file_is_one_module(tmp_path: Path) -> None:
     assert result(document) == ["text", "e", {"a": ["e"]}, "from tfvars"]
 
 
-def test_a_file_that_is_there_exists(tmp_path: Path) -> None:
+def test_fileexists(tmp_path: Path) -> None:
     """`fileexists` looks beside the file that asks."""
     (tmp_path / "main.tf").write_text(written('fileexists("main.tf")'))
     assert result(asl.load(tmp_path / "main.tf")) is True
 
 
-def test_what_is_not_declared_is_a_warning() -> None:
+def test_undeclared_variable_is_a_warning() -> None:
     """A misspelt variable is found."""
     document = asl.load(written("[var.nowhere, local.nothing]"), name="m.tf")
     found = [(each.code, each.message) for each in asl.check(document).warnings]
@@ -355,21 +355,21 @@ def test_what_is_not_declared_is_a_warning() -> None:
     ]
 
 
-def test_what_is_left_of_placeholders_is_meant() -> None:
+def test_literal_placeholders_are_no_warning() -> None:
     """Terraform writes $${ for a text that stays, so there is nothing to warn about."""
     document = asl.load(written('"$${Name}"'), name="m.tf")
     assert result(document) == "${Name}"
     assert asl.check(document).of(Severity.WARNING) == ()
 
 
-def test_a_module_with_a_definition_is_a_state_machine() -> None:
+def test_module_with_a_definition() -> None:
     """The well-known module for state machines takes the definition as an argument."""
     text = f'module "flow" {{\n  source = "x"\n  definition = jsonencode({json.dumps(MACHINE)})\n}}'
     document = asl.load(text, name="m.tf")
     assert (document.value, document.name) == (MACHINE, "module.flow")
 
 
-def test_one_of_several_is_named() -> None:
+def test_resource_is_a_name_or_an_address() -> None:
     """By its name, or by its address."""
     text = f"""
     resource "aws_sfn_state_machine" "a" {{ definition = jsonencode({json.dumps(MACHINE)}) }}
@@ -383,7 +383,7 @@ def test_one_of_several_is_named() -> None:
         asl.load(text, name="m.tf")
 
 
-def test_text_is_known_by_its_look() -> None:
+def test_terraform_text_without_a_file_name() -> None:
     """Text on standard input needs no name that ends in .tf."""
     assert result(asl.load(written("1").lstrip())) == 1
 
@@ -456,7 +456,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_meant_is_refused(case: str, tmp_path: Path) -> None:
+def test_invalid_expressions_are_refused(case: str, tmp_path: Path) -> None:
     """Every error has a rule, a place and a message."""
     line, code, message = REFUSED[case]
     file = tmp_path / "main.tf"
@@ -496,7 +496,7 @@ SYNTAX = {
 
 
 @pytest.mark.parametrize("text", SYNTAX)
-def test_wrong_syntax_has_its_place(text: str) -> None:
+def test_syntax_error_has_its_position(text: str) -> None:
     """What is not HCL is an error where it goes wrong."""
     with pytest.raises(asl.InvalidDocument) as refusal:
         asl.load(text.encode(), name="main.tf")
@@ -606,7 +606,7 @@ def test_text_functions_pass_stand_ins_on() -> None:
     assert {each.code for each in asl.check(document, profile="aws")} == {"READ-12"}
 
 
-def test_files_of_the_whole_repository_may_be_read(tmp_path: Path) -> None:
+def test_files_of_the_repository_are_read(tmp_path: Path) -> None:
     """Where the template is in a repository, any file of that is as near as its own folder."""
     folder = tmp_path / "repository" / "infra"
     folder.mkdir(parents=True)

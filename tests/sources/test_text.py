@@ -27,7 +27,7 @@ def places(text: TrackedText) -> list[int]:
 
 
 @given(cuts, st.integers(0, 40), st.integers(0, 40))
-def test_a_part_of_joined_texts_is_where_it_was_written(
+def test_part_of_joined_texts_has_its_positions(
     pieces: list[tuple[int, int]], start: int, length: int
 ) -> None:
     """Whatever is joined and cut out, every character stands where it was written."""
@@ -41,7 +41,7 @@ def test_a_part_of_joined_texts_is_where_it_was_written(
     assert places(part) == places(whole)[start : start + length]
 
 
-def test_an_inserted_value_stands_where_its_placeholder_does() -> None:
+def test_inserted_value_has_the_position_of_its_placeholder() -> None:
     """All characters of a value have one place, and are told from what was written."""
     text = join_texts(
         [
@@ -69,7 +69,7 @@ def test_an_inserted_value_stands_where_its_placeholder_does() -> None:
         ('{"a": "q \\" ', 'x"', '", "b": 1}', {"a": 'q " x"', "b": 1}, True),
     ],
 )
-def test_a_value_cannot_end_the_string_that_it_stands_in(
+def test_value_is_escaped_in_a_string(
     before: str, value: str, after: str, expected: object, escaped: bool
 ) -> None:
     """A value is inserted as it is, but for one that would break the string around it."""
@@ -84,7 +84,7 @@ def test_a_value_cannot_end_the_string_that_it_stands_in(
 
 
 @given(st.text(st.characters(codec="utf-8")), st.booleans())
-def test_every_character_of_a_json_string_is_found(value: str, ascii_only: bool) -> None:
+def test_positions_of_json_strings(value: str, ascii_only: bool) -> None:
     """A character of a string stands where it, or the escape for it, is written."""
     source = "  " + json.dumps(value, ensure_ascii=ascii_only)
     text = track_scalar(value, source, 2)
@@ -107,9 +107,7 @@ styles = st.sampled_from(
 
 
 @given(words, st.sampled_from([" ", "\n", "\n\n", "\n  "]), styles)
-def test_every_word_of_a_yaml_scalar_is_found(
-    parts: list[str], between: str, style: type[str]
-) -> None:
+def test_positions_of_yaml_scalars(parts: list[str], between: str, style: type[str]) -> None:
     """However a scalar is written, its visible characters are found where they stand."""
     written = StringIO()
     yaml = YAML()

@@ -290,9 +290,9 @@ MANY = b"[" + b"{}," * 30_000 + b"{}]"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (LONG, "it is longer than 1 MiB"),
-        (MANY, "it is longer than 1 MiB, or has more than 21,845 values"),
-        (b"[" * 20_000 + b"]" * 20_000, "it is nested too deep"),
+        (LONG, "the line is longer than 1 MiB"),
+        (MANY, "the line is longer than 1 MiB, or has more than 21,845 values"),
+        (b"[" * 20_000 + b"]" * 20_000, "the line is nested too deep"),
         (b'{"sha256": NaN}', "its digest differs"),
         (b'{"sha256": ' + b"9" * 5000 + b"}", "digits"),
         (b'{"sha256": "\xff"}', "can't decode byte 0xff"),

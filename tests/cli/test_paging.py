@@ -48,7 +48,7 @@ def test_ls_pages_list_every_execution_once(asl: Asl, folder: Path) -> None:
     assert pages == 3
 
 
-def test_ls_after_an_unknown_execution_is_wrong_usage(asl: Asl, folder: Path) -> None:
+def test_ls_after_an_unknown_execution_exits_with_2(asl: Asl, folder: Path) -> None:
     with front_door.open_store(folder / "runs.db", clock="virtual") as store:
         store.run(PASS, {}, name="it")
     done = asl("ls", "--after", "its", "--store", "runs.db")
@@ -95,16 +95,16 @@ def test_inbox_pages_list_every_request_once(asl: Asl, folder: Path, size: int) 
     assert pages == -(-6 // size)
 
 
-def test_inbox_after_what_does_not_wait_is_wrong_usage(asl: Asl, folder: Path) -> None:
+def test_inbox_after_an_unknown_request_exits_with_2(asl: Asl, folder: Path) -> None:
     with front_door.open_store(folder / "runs.db", clock="virtual") as store:
         store.run(WAITING, ["a"], name="people")
     done = asl("inbox", "--after", "it", "--store", "runs.db")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "there is no request 'it', so nothing follows it" in done.stderr
+    assert "there is no request 'it'" in done.stderr
 
 
-def test_inbox_after_a_request_that_is_answered_meanwhile(asl: Asl, folder: Path) -> None:
-    """Somebody works through the first page while others look at it."""
+def test_inbox_after_an_answered_request(asl: Asl, folder: Path) -> None:
+    """The next page is complete."""
     with front_door.open_store(folder / "runs.db", clock="virtual") as store:
         store.run(WAITING, ["a", "b", "c"], name="people")
         first, second, third = (each["requestId"] for each in store.pending())
@@ -155,7 +155,7 @@ def events_alive() -> int:
     return sum(type(each) is Event for each in gc.get_objects())
 
 
-def test_show_holds_no_history_of_one_that_has_failed(
+def test_show_streams_the_history_of_a_failed_execution(
     asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its events are read one by one, beside those of the page."""
@@ -199,7 +199,7 @@ def test_show_events_takes_a_page(asl: Asl, folder: Path) -> None:
     assert ids == [[1, 2, 3, 4], [2, 3], []]
 
 
-def test_a_result_without_history_is_the_same_otherwise(tmp_path: Path) -> None:
+def test_result_without_history_has_the_same_fields(tmp_path: Path) -> None:
     with front_door.open_store(tmp_path / "runs.db", clock="virtual") as store:
         store.run(PASS, {"n": 1}, name="it")
         result = store.result("it", with_history=False)

@@ -38,7 +38,7 @@ def failed(asl: Asl, name: str = "it") -> None:
     assert done.exit_code == 1
 
 
-def test_an_execution_is_resumed_from_a_checkpoint(asl: Asl, folder: Path) -> None:
+def test_resume_from_a_checkpoint(asl: Asl, folder: Path) -> None:
     """Listed, then resumed by its name."""
     failed(asl)
     assert "it  after-a  " in asl("checkpoints", "it").stdout
@@ -49,8 +49,8 @@ def test_an_execution_is_resumed_from_a_checkpoint(asl: Asl, folder: Path) -> No
     assert (done.exit_code, json.loads(done.stdout)) == (0, {"a": 1, "b": 3})
 
 
-def test_a_refused_checkpoint_says_why(asl: Asl, folder: Path) -> None:
-    """A wrong name has a hint, another document needs --force, --force needs --from."""
+def test_invalid_checkpoint_exits_with_2(asl: Asl, folder: Path) -> None:
+    """An unknown name has a suggestion, another document needs --force, --force needs --from."""
     failed(asl)
     done = asl("resume", "it", "--from", "after-b")
     assert done.exit_code == 2
@@ -62,15 +62,15 @@ def test_a_refused_checkpoint_says_why(asl: Asl, folder: Path) -> None:
     assert asl("resume", "it", "--force").exit_code == 2
 
 
-def test_nothing_saved_is_said(asl: Asl, folder: Path) -> None:
+def test_checkpoints_without_any_prints_a_message(asl: Asl, folder: Path) -> None:
     """An empty list is no error."""
     with front_door.open_store(folder / "mine.db"):
         pass
     assert "there are no checkpoints" in asl("checkpoints").stderr
 
 
-def test_an_execution_is_redriven(asl: Asl, folder: Path) -> None:
-    """From where it failed, also by a corrected document; a success is not."""
+def test_redrive_continues_a_failed_execution(asl: Asl, folder: Path) -> None:
+    """Also with a corrected document; a successful one is refused."""
     failed(asl)
     assert asl("redrive", "it", "--agents", "bad.yaml").exit_code == 1
     states = {
@@ -86,7 +86,7 @@ def test_an_execution_is_redriven(asl: Asl, folder: Path) -> None:
     assert "redriven  2 times" in asl("show", "it").stdout
 
 
-def test_it_is_shown_where_an_execution_stands(asl: Asl, folder: Path) -> None:
+def test_show_prints_active_states_requests_and_durations(asl: Asl, folder: Path) -> None:
     """And what it waits for, and how long its states have taken."""
     failed(asl)
     shown = asl("show", "it").stdout
@@ -99,7 +99,7 @@ def test_it_is_shown_where_an_execution_stands(asl: Asl, folder: Path) -> None:
     assert "waits for Go? (approve | reject)" in shown
 
 
-def test_the_history_is_printed(asl: Asl, folder: Path) -> None:
+def test_logs_print_a_line_or_json_for_each_event(asl: Asl, folder: Path) -> None:
     """A line for each event, or JSON."""
     failed(asl)
     lines = asl("logs", "it").stdout.splitlines()
@@ -111,8 +111,8 @@ def test_the_history_is_printed(asl: Asl, folder: Path) -> None:
     assert (last["type"], last["details"]) == ("ExecutionFailed", {"error": "Boom"})
 
 
-def test_a_decision_stands_behind_the_resumption_that_takes_it_up(asl: Asl, folder: Path) -> None:
-    """No time of a history goes back."""
+def test_show_sorts_events_by_time(asl: Asl, folder: Path) -> None:
+    """An answer is recorded when the execution resumes."""
     asl("run", "asking.asl.json", "--store", "mine.db", "--name", "ask")
     asl("approve", "ask", "--option", "approve")
     asl("resume", "ask")
@@ -120,7 +120,7 @@ def test_a_decision_stands_behind_the_resumption_that_takes_it_up(asl: Asl, fold
     assert shown.index("ExecutionResumed") < shown.index("ApprovalDecided")
 
 
-def test_a_running_execution_is_followed(
+def test_logs_follow_prints_until_the_end(
     asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What another store does meanwhile is told, up to the end."""
@@ -141,7 +141,7 @@ def test_a_running_execution_is_followed(
     ]  # fmt: skip
 
 
-def test_a_store_that_goes_away_is_followed_no_more(
+def test_logs_follow_ends_if_the_store_is_deleted(
     asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing would ever come of it."""
@@ -151,10 +151,10 @@ def test_a_store_that_goes_away_is_followed_no_more(
     )
     done = asl("logs", "-f", "ask")
     assert done.exit_code == 2
-    assert "mine.db is not there any more" in done.stderr
+    assert "mine.db has been deleted" in done.stderr
 
 
-def test_a_paused_run_exits_with_4(asl: Asl, folder: Path) -> None:
+def test_paused_run_and_resume_exit_with_4(asl: Asl, folder: Path) -> None:
     """So does resuming it without an answer."""
     words = ("run", "asking.asl.json", "--store", "mine.db", "--name", "ask")
     assert asl(*words).exit_code == 4

@@ -29,7 +29,7 @@ FILES = {
 @pytest.mark.parametrize(
     ("line", "code", "told"),
     [
-        ("run agents.yaml", 2, "is an agents file: 'asl run DOC --agents agents.yaml' uses it"),
+        ("run agents.yaml", 2, "is an agents file: use it in 'asl run DOC --agents agents.yaml'"),
         ("plan agents.yaml", 2, "is an agents file"),
         ("run judge.asl.json --agents judge.asl.json", 2, "this is a document, and no agents file"),
         ("run judge.asl.json --agents number.yaml", 2, "or an object, not of type number"),
@@ -42,9 +42,13 @@ FILES = {
         ("test agents.yaml", 2, "this is an agents file, and no suite of cases"),
         ("check ending.asl.json", 3, 'a state that ends its machine says "End": true instead'),
         ("check lower.asl.json", 3, 'a state that ends its machine says "End": true instead'),
-        ("run judge.asl.json --agent Judge=", 2, "'Judge=' is not NAME=module:function"),
-        ("run judge.asl.json --pool =5", 2, "'=5' is not NAME=AMOUNT"),
-        ("run judge.asl.json --sink all", 2, "'all' is not CHANNEL=WHERE"),
+        (
+            "run judge.asl.json --agent Judge=",
+            2,
+            "'Judge=' does not have the form NAME=module:function",
+        ),
+        ("run judge.asl.json --pool =5", 2, "'=5' does not have the form NAME=AMOUNT"),
+        ("run judge.asl.json --sink all", 2, "'all' does not have the form CHANNEL=WHERE"),
         ("check listed.asl.json", 3, 'each state stands under its name: "States": {"First"'),
         ("check yes.asl.yaml", 3, "= hint: write true"),
         ("check no.asl.yaml", 3, "= hint: write false"),
@@ -60,8 +64,8 @@ FILES = {
         ("run nowhere --history mine.py/x", 2, "'mine.py/x': there is no folder 'mine.py'"),
         ("check - -", 2, "standard input can be read only once"),
         ("diff - -", 2, "standard input can be read only once"),
-        ("check judge.asl.json --root mine.py", 2, "'mine.py' is no folder"),
-        ("lock judge.asl.json --root nowhere", 2, "'nowhere' is no folder"),
+        ("check judge.asl.json --root mine.py", 2, "'mine.py' is not a folder"),
+        ("lock judge.asl.json --root nowhere", 2, "'nowhere' is not a folder"),
         ("help", 2, "'asl --help' lists all"),
         (f"check {'x' * 300}", 2, "cannot read 'xxx"),
         (f"test {'x' * 300}", 2, "cannot read 'xxx"),
@@ -72,10 +76,10 @@ FILES = {
         ("run judge.asl.json --store s.db --name \udce9", 2, "must be printable text"),
     ],
 )
-def test_a_mistake_is_told_with_what_to_do(
+def test_wrong_usage_prints_the_fix(
     line: str, code: int, told: str, asl: Asl, folder: Path
 ) -> None:
-    """Each has its exit code, and says how it is put right."""
+    """Each mistake has its exit code."""
     for name, text in FILES.items():
         (folder / name).write_text(text)
     done = asl(*line.split())
@@ -84,13 +88,13 @@ def test_a_mistake_is_told_with_what_to_do(
 
 
 @pytest.mark.parametrize("name", ["level.asl.yaml", "same.asl.yaml"])
-def test_no_advice_is_given_where_it_would_be_wrong(name: str, asl: Asl, folder: Path) -> None:
-    """A second colon in a line is no matter of its indentation."""
+def test_yaml_error_has_no_wrong_hint(name: str, asl: Asl, folder: Path) -> None:
+    """A second colon in a line is not a fault of indentation."""
     (folder / name).write_text(FILES[name])
     assert "indent it" not in asl("check", name).stdout
 
 
-def test_options_are_listed_in_their_order(asl: Asl) -> None:
+def test_help_lists_options_in_order(asl: Asl) -> None:
     """Those that several commands share, too."""
     text = asl("run", "--help").stdout
     places = [text.index(f"  {each} ") for each in ("--agents", "--bucket", "--sink", "--var")]
