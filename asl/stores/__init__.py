@@ -1,4 +1,4 @@
-"""Layer 6: storage of executions, which survives the process that runs them.
+"""Layer 7: storage of executions, which survives the process that runs them.
 
 `tables` and `statements` describe rows and queries as data; `backend` is the protocol of their
 storage, implemented by `sqlite` and `memory`, and `registry` finds a backend by name. `session`

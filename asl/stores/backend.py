@@ -13,7 +13,7 @@ from asl.stores.statements import Change, Row, Select, Values
 __all__ = ["FAIL_POINTS", "Computed", "StoreBackend", "StoreConnection", "Write"]
 
 FAIL_POINTS: Final = ("commit.begin", "commit.written", "commit.done")
-"""The instants of a transaction at which a process may die; see `Connection.reached`."""
+"""Points of a transaction at which tests kill the process; see `StoreConnection.reached`."""
 
 Computed: TypeAlias = "Callable[..., Iterable[Write]]"
 """Computes changes from rows read within the same transaction."""
@@ -51,30 +51,31 @@ class StoreConnection(Protocol):
         ...
 
     def trace(self, place: int, number: int, first: int) -> list[tuple[int, int]]:
-        """Return number and place of steps of one execution, from one back to the number *first*.
+        """Return number and place of steps of one execution, from the last one back to *first*.
 
-        It ends where one is missing.
+        It ends at a missing step.
 
         Args:
-            place: The place of the last one.
-            number: Its number.
-            first: The number of the first one.
+            place: Place of the last step.
+            number: Number of the last step.
+            first: Number of the first step.
         """
         ...
 
     def commit(self, writes: Iterable[Write], check: Callable[[], object] | None) -> None:
-        """Make changes in their order and make them durable: all or, where one fails, none.
+        """Make changes in their order, atomically and durably.
 
         Args:
             writes: The changes.
-            check: Called within the transaction before the first one; may raise. None for nothing.
+            check: Called within the transaction before the first change; may raise. None for no
+                check.
         """
         ...
 
     def transaction(
         self, writes: Callable[[], Iterable[Write]], check: Callable[[], object] | None
     ) -> AbstractContextManager[None]:
-        """Return a transaction: what is read within is what its changes are made to.
+        """Return a transaction: its changes apply to the state that is read within it.
 
         Args:
             writes: Returns the changes, at the end.
@@ -103,7 +104,11 @@ class StoreConnection(Protocol):
         ...
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy all that is committed into a new file (`Store.backup`); raises StoreError."""
+        """Copy all committed content into a new file (`Store.backup`).
+
+        Raises:
+            StoreError: The file exists or cannot be written.
+        """
         ...
 
     def faults(self) -> Iterator[str]:
@@ -119,21 +124,25 @@ class StoreBackend(Protocol):
     """The storage of a store; one object for all threads of a process.
 
     `place` names it in messages. A factory of backends is registered as an entry point of the group
-    `asl.stores`: it takes the part after the colon in `NAME:PLACE`.
+    `asl.stores`; it takes the part after the colon in `NAME:PLACE`.
     """
 
     @property
     def place(self) -> str | os.PathLike[str]:
-        """The path of the file, or what names the store in messages."""
+        """Path of the file, or the name of the store in messages."""
         ...
 
     @property
     def checkpoints(self) -> str | Storage:
-        """Where the checkpoints of the storage `file` are kept: a folder, or a storage."""
+        """Storage `file` of checkpoints: a folder, or a storage."""
         ...
 
     def connect(self) -> StoreConnection:
-        """Return a new connection for the thread that calls; raises StoreError."""
+        """Return a new connection for the calling thread.
+
+        Raises:
+            StoreError: The store cannot be opened.
+        """
         ...
 
     def faults(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Checkpoints as files: one of JSON for each, in a folder."""
+"""Checkpoints as JSON files in a folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from asl.core.values import Json, encode
 __all__ = ["CheckpointFolder", "state_folder"]
 
 MAX_NAME = 200
-"""Characters of a file's name, beyond which it is shortened."""
+"""Maximum length of a file's name; longer ones are shortened."""
 
 
 def state_folder() -> str:
@@ -20,9 +20,10 @@ def state_folder() -> str:
 
 
 class CheckpointFolder:
-    """A storage of checkpoints (`asl.engine.checkpoints.Storage`), made at the first one.
+    """A storage of checkpoints (`asl.engine.checkpoints.Storage`), created with the first one.
 
-    Without a path it is the user's own, in the state folder.
+    Args:
+        path: The folder; None for one in the user's state folder.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
@@ -30,13 +31,13 @@ class CheckpointFolder:
 
     @property
     def path(self) -> str:
-        """The folder of the files; computed on use, which is rare."""
+        """The folder of the files; computed on access, which is rare."""
         if self._path is None:
             return os.path.join(state_folder(), "checkpoints")
         return os.fspath(self._path)
 
     def __setitem__(self, id: str, checkpoint: Json) -> None:
-        """Write a checkpoint; a file of this name is replaced as a whole or not at all."""
+        """Write a checkpoint; a file of this name is replaced atomically."""
         make_private_folder(self.path)
         file = self._file(id)
         unfinished = f"{file}.{os.getpid()}.part"
@@ -47,7 +48,11 @@ class CheckpointFolder:
         os.replace(unfinished, file)
 
     def __getitem__(self, id: str) -> Json:
-        """Read a checkpoint; raises KeyError where there is none."""
+        """Read a checkpoint.
+
+        Raises:
+            KeyError: There is none of this id.
+        """
         import json
 
         try:
@@ -57,7 +62,11 @@ class CheckpointFolder:
             raise KeyError(id) from None
 
     def __delitem__(self, id: str) -> None:
-        """Delete a checkpoint; raises KeyError where there is none."""
+        """Delete a checkpoint.
+
+        Raises:
+            KeyError: There is none of this id.
+        """
         try:
             os.unlink(self._file(id))
         except FileNotFoundError:

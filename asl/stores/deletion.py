@@ -1,4 +1,4 @@
-"""Deletion of executions, and of the large values that nothing refers to any more."""
+"""Deletion of executions and of unreferenced large values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from asl.stores.tables import (
 __all__ = ["LARGE_IN_STEP", "delete_executions", "delete_unused_values", "ended_before"]
 
 LARGE_IN_STEP = re.compile(rb'"large":"([0-9a-f]{64})"')
-"""How a step refers to a large value; data that looks so keeps a value that nothing needs."""
+"""Reference of a step to a large value; data of this form preserves a value without need."""
 ENDED_BEFORE = Select(
     EXECUTION,
     ("name",),
@@ -46,9 +46,9 @@ STEPS = Select(STEP, ("body",), {"body": contains(b'"large":')})
 
 
 def ended_before(session: Session, time: float) -> list[str]:
-    """Return the names of the executions that ended before a time, the oldest first.
+    """Return the names of the executions that ended before a time, oldest first.
 
-    Those that another execution started are deleted together with it, and not listed.
+    Child executions are not listed; they are deleted with their parents.
     """
     return [name for (name,) in session.select(ENDED_BEFORE, time)]
 
@@ -56,7 +56,7 @@ def ended_before(session: Session, time: float) -> list[str]:
 def delete_executions(session: Session, numbers: Iterable[int]) -> None:
     """Delete executions with their histories, requests and checkpoints in one transaction.
 
-    Large values stay until `delete_unused_values`; documents stay.
+    Large values remain until `delete_unused_values`; documents remain.
     """
     listed = [*numbers]
     with session.transaction():
@@ -65,7 +65,7 @@ def delete_executions(session: Session, numbers: Iterable[int]) -> None:
 
 
 def delete_unused_values(session: Session) -> None:
-    """Delete the large values that nothing refers to."""
+    """Delete unreferenced large values."""
     with session.transaction():
         unused = {key for (key,) in session.scan(LARGE)}
         unused.difference_update(_referred(session) if unused else ())
@@ -74,7 +74,7 @@ def delete_unused_values(session: Session) -> None:
 
 
 def _referred(session: Session) -> Iterator[bytes]:
-    """Yield the hashes of the large values that rows refer to."""
+    """Yield the hashes of the referenced large values."""
     for select in REFERRING:
         yield from (body[1:] for (body,) in session.scan(select))
     for (body,) in session.scan(STEPS):

@@ -172,13 +172,17 @@ def add_execution(
 
 
 def find_execution(session: Session, name: str) -> StoredExecution | None:
-    """Return the execution of this name, None where there is none; nothing gathered is written."""
+    """Return the execution of this name, None without one; pending changes are not written."""
     found = session.look(FIND, name)
     return None if found is None else read_row(session, found)
 
 
 def read_row(session: Session, row: Sequence[Any]) -> StoredExecution:
-    """Return the execution of a row of the columns `STORED`, checked; raises StoreDamaged."""
+    """Return the execution of a row of the columns `STORED`.
+
+    Raises:
+        StoreDamaged: The row is damaged.
+    """
     *columns, whole = row
     values = dict(zip(STORED, columns, strict=True))
     for name, value in values.items():
@@ -194,10 +198,18 @@ def read_row(session: Session, row: Sequence[Any]) -> StoredExecution:
 def list_executions(
     session: Session, *, status: str | None = None, before: int | None = None, limit: int = 50
 ) -> list[StoredExecution]:
-    """Return a page of executions, the newest first; *before* is the number of the last one.
+    """Return a page of root executions, newest first.
 
-    Only root executions are listed. A damaged row has the status `DAMAGED`, and the damage as
-    `cause`. Raises AslError for an unknown status.
+    A damaged row has the status `DAMAGED`, and the damage as `cause`.
+
+    Args:
+        session: The store.
+        status: Status of the executions; None for all.
+        before: Number of the last execution of the previous page; None for the first page.
+        limit: Maximum number.
+
+    Raises:
+        AslError: There is no such status.
     """
     values: list[str | int] = [2**62 if before is None else before, limit]
     if status is None:
@@ -221,7 +233,7 @@ def _listed(session: Session, row: Sequence[Any]) -> StoredExecution:
 
 
 def read_value(session: Session, number: int, column: str) -> Json:
-    """Return the value of a column (`input`, `output`, `usage`, `bound`), None where there is none.
+    """Return the value of a column (`input`, `output`, `usage`, `bound`), None without one.
 
     Pending changes are written first.
     """
@@ -230,7 +242,7 @@ def read_value(session: Session, number: int, column: str) -> Json:
 
 
 def name_of(session: Session, number: int) -> str | None:
-    """Return the name of the execution of a number, None where there is none."""
+    """Return the name of the execution of a number, None without one."""
     found = session.select(NAME, number)
     return str(found[0][0]) if found else None
 
@@ -251,7 +263,7 @@ def _numbers_below(session: Session, number: int) -> Iterator[int]:
     while level:
         rows = session.connection.select(STARTED_BY, (level,))
         level = [found for (found,) in rows if found not in seen]
-        seen.update(level)  # damaged rows may lead back to where they come from
+        seen.update(level)  # damaged rows may form a cycle
         yield from level
 
 

@@ -13,5 +13,7 @@ class GroupCommit(Future[None]):
     """`Session.foreign_version` as seen by the waiting executions, None before the first use."""
 
     def cancel(self, msg: Any = None) -> bool:
-        """Refuse, because others wait for it too; a cancelled task ends after the commit."""
+        """Return False: other executions wait for it as well; a cancelled task ends after the
+        commit.
+        """
         return False

@@ -1,4 +1,4 @@
-"""One pass over the steps of all executions, which verifies the chains and collects references."""
+"""One pass over the steps of all executions, to verify the hash chains and collect references."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ __all__ = ["History", "chain_faults", "read_histories"]
 REDRIVEN = "ExecutionRedriven"
 SUBMITTED = "Submitted"
 NOTABLE = re.compile(f'"large":|{REQUESTED}|{CREATED}|{REDRIVEN}|"{SUBMITTED}"'.encode())
-"""Matches the steps to decode; for all others the hash is enough."""
+"""Matches the steps to decode; the hash suffices for all others."""
 BEGINNINGS = Select(EXECUTION, ("number", "name", "chain"))
 STEPS = Select(STEP, tuple(STEP.columns), order=("place",))
 LAST_PLACE = Select(STEP, ("place",), order=("-place",), limited=True)
 HEADS = Select(HEAD, ("execution", "step", "place"))
 OFTEN = 20_000
-"""Steps between two reports of progress."""
+"""Number of steps between two reports of progress."""
 
 
 @dataclass(slots=True)
 class History:
-    """The history of one execution, as far as it was read."""
+    """The history of one execution, as far as it has been read."""
 
     name: str
     hash: bytes
@@ -41,16 +41,16 @@ class History:
     place: int = 0
     whole: bool = True
     fault: str | None = None
-    """Why the content of a step cannot be read."""
+    """Why the content of a step cannot be read, None if it can."""
     digests: dict[str, str] = field(default_factory=dict)
-    """The digest of what each request asks, by its id."""
+    """Digest of the content of each request, by its id."""
     requests: set[str] = field(default_factory=set)
-    """The requests that must be in the store: those since the last redrive."""
+    """Requests that must be in the store: those since the last redrive."""
     submitted: set[str] = field(default_factory=set)
-    """The machines whose Task waits for its token, by the history."""
+    """Machines whose Task waits for its token, according to the history."""
     checkpoints: int = 0
     large: set[str] = field(default_factory=set)
-    """The hashes of the large values that its steps refer to."""
+    """Hashes of the large values that its steps refer to."""
 
     def add(self, place: int, number: int, before: int, hash: bytes, body: bytes) -> bool:
         """Take the next step; return whether it continues the chain."""
@@ -73,7 +73,7 @@ class History:
                 self._note_record(machine, content[0])
 
     def _leave(self, place: str) -> None:
-        """Note that a machine continued, so that nothing in it waits."""
+        """Record that a machine continued, so that nothing in it waits."""
         left = [each for each in self.submitted if f"{place}/".startswith(f"{each}/")]
         self.submitted.difference_update(left)
         within = f"{place}/"
@@ -91,7 +91,7 @@ class History:
         elif kind == NOTED and event == REQUESTED and "json" in record[5]:
             details = record[5]["json"]
             self.requests.add(details["requestId"])
-            if "digest" in details:  # older stores keep none
+            if "digest" in details:  # older stores have none
                 self.digests[details["requestId"]] = details["digest"]
 
 
@@ -106,7 +106,7 @@ def read_histories(session: Session, report: Callable[[str], object]) -> dict[in
 
     Args:
         session: The store.
-        report: Takes how many steps of all have been checked, now and then.
+        report: Receives the number of checked steps and their total, periodically.
     """
     found = {number: History(name, chain) for number, name, chain in session.select(BEGINNINGS)}
     last = session.select(LAST_PLACE, 1)

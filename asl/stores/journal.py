@@ -35,7 +35,7 @@ from asl.stores.workers import Workers
 __all__ = ["FAIL_POINTS", "StoreJournal"]
 
 FAIL_POINTS = ("pause.put", "end.put")
-"""The instants at the end of a run at which a process may die; see `StoreJournal.reached`."""
+"""Points at the end of a run at which tests kill the process; see `StoreJournal.reached`."""
 
 USAGE = Update(EXECUTION, {"usage": PARAMETER}, {"number": PARAMETER})
 END = Update(
@@ -77,7 +77,7 @@ FOUND = Select(EXECUTION, ("usage", "status"), {"number": PARAMETER})
 def _pause(session: Session, number: int, deadline: float | None) -> Iterator[Write]:
     """Yield the change that pauses an execution until its earliest wake time.
 
-    The `wake` of an answer that was not taken up is 0, which is due immediately.
+    The `wake` of an unused answer is 0, which is due immediately.
     """
     wakes = [wake for (wake,) in session.connection.select(WAKES, (number,))]
     if deadline is not None:
@@ -114,30 +114,30 @@ class StoreJournal(Log):
         self.child_starts: dict[str, Json] = {}
         self.redrive_counts: dict[str, tuple[int, float | None]] = {}
         self._life: tuple[int, float | None] = 0, None
-        """Number of redrives, and time of the last one, at the record read last."""
+        """Number of redrives, and time of the latest, at the record read last."""
         self.visits = 0
-        """How many states the top machine has entered."""
+        """Number of states that the top machine has entered."""
         self.spending: Json = None
         self.may_have_started = True
-        """Whether there may be executions that this one has started."""
+        """Whether there may be child executions."""
         self.may_have_asked = True
-        """Whether there may be requests of it."""
+        """Whether there may be requests."""
         self._started: dict[str, str] = {}
-        """The names of the started executions, by the key of the effect."""
+        """Names of the started executions, by key of the effect."""
         self._decided: set[str] = set()
-        """The decided requests with which the execution has not continued."""
+        """Decided requests whose decision the execution has not used."""
         self.checkpoint_names: list[tuple[str, str]] = []
         self.paused = False
         self.programs: Callable[[str], Program] | None = None
         """Returns the program of a document by its hash."""
         self.reader_session: Callable[[], Session] | None = None
-        """Return the session of the thread that reads the records found at recovery."""
+        """Returns the session of the thread that reads the records found at recovery."""
         self._standing: tuple[Json, str] | None = None
         self._has_shown = False
         self.watched: int | None = None
         """The execution whose cancellation ends this one, None if a runner watches it."""
         self.cancellation: tuple[str | None, str | None] | None = None
-        """Error and cause of the cancellation, once it was seen."""
+        """Error and cause of the cancellation, once it was read."""
         self._version = -1
 
     def begin_anew(self, chain: bytes) -> None:
@@ -151,7 +151,7 @@ class StoreJournal(Log):
         """Load the records of earlier processes."""
         store, number = self.store, self.number
         self.chain, last, _ = self.ends()
-        if not last:  # it has done nothing yet
+        if not last:  # it has not started
             return
         for body, status in store.select(FOUND, number):
             self.spending = None if body is None else store.values.unpack(body)
@@ -216,12 +216,13 @@ class StoreJournal(Log):
     # The log
 
     def put_position(self, path: str, position: Json, kept: str | None = None) -> int:
-        """Record the position of a machine, which discards earlier answers and all below it.
+        """Record the position of a machine, which discards earlier answers and all entries below
+        it.
 
         Args:
-            path: The machine.
-            position: Its position.
-            kept: Prefix of the keys below it that stay; None for none.
+            path: Path of the machine.
+            position: The position.
+            kept: Prefix of the keys below it that remain; None for none.
 
         Returns:
             The size of the position in bytes.
@@ -233,11 +234,11 @@ class StoreJournal(Log):
         self._standing = position, kept
 
     def put_answer(self, key: str, answer: Json) -> int:
-        """Record an answer; returns its size in bytes."""
+        """Record an answer and return its size in bytes."""
         return self.put("answer", key, answer)
 
     def put_started(self, key: str, name: str, started: float) -> None:
-        """Record the execution that an effect started, and when."""
+        """Record the execution that an effect started, and its start time."""
         self._started[key] = name
         self.put_answer(key + STARTED, [name, started])
 
@@ -250,7 +251,7 @@ class StoreJournal(Log):
         self.put("record", path, record)
 
     def put_last_record(self, path: str, record: Json) -> int:
-        """Append the last record of a child, with its outcome; returns its size in bytes."""
+        """Append the final record of a child, with its outcome, and return its size in bytes."""
         return self.put("last", path, record)
 
     def put_filled(self, path: str, values: Json) -> None:
@@ -313,7 +314,7 @@ class StoreJournal(Log):
             requests.close_requests(self.store, self.number)
 
     def drop_vain_requests(self) -> None:
-        """Delete the requests without a usable answer; a redrive makes them again."""
+        """Delete the requests without a usable answer; a redrive creates them again."""
         requests.drop_vain_requests(self.store, self.number)
 
     def cut_off(self, within: str, now: float) -> None:
@@ -341,7 +342,12 @@ class StoreJournal(Log):
         self.store.write(USAGE, body, self.number)
 
     def put_result(self, result: Result, until: float | None = None) -> None:
-        """Record the result, or a pause that lasts *until* a time at most."""
+        """Record the result or a pause.
+
+        Args:
+            result: The result.
+            until: Epoch second at which the pause ends at the latest; None for no such time.
+        """
         if self._has_shown:
             log.drop_chunks(self.store, self.number)
         if result.status == "PAUSED":
@@ -407,7 +413,11 @@ class StoreJournal(Log):
             raise ExecutionCancellation
 
     def flush(self) -> None:
-        """Commit all pending changes now; raises ExecutionCancellation."""
+        """Commit all pending changes before returning.
+
+        Raises:
+            ExecutionCancellation: The execution is cancelled.
+        """
         self._heed()
         self.store.flush()
 

@@ -182,7 +182,7 @@ class Log:
         """Yield id and digest of the approval request that a record reports."""
         if record[0] == NOTED and record[4] == REQUESTED:
             details = self._slot(record[5], entries)["json"]
-            if "digest" in details:  # older stores keep none
+            if "digest" in details:  # older stores have none
                 yield details["requestId"], details["digest"]
 
     def digest_of(self, request: str) -> str | None:
@@ -216,7 +216,7 @@ class Log:
     def outcome(self, last: list[Json], entries: list[Json]) -> Json:
         """Return the outcome of a child from its last record."""
         _, time, _, _, result, output, *_ = last
-        if type(output) is dict and "=" in output:  # the record holds it
+        if type(output) is dict and "=" in output:  # the record contains it
             output = result
         output = self._slot(output, entries)
         return ["child", time, output["json"] if type(output) is dict else output, None]
@@ -229,7 +229,7 @@ class Log:
     # Writing
 
     def put(self, *entry: Json) -> int:
-        """Add an entry (kind, path and content) to the next step; returns its size in bytes."""
+        """Add an entry (kind, path and content) to the next step and return its size in bytes."""
         text = encode(entry)
         size = len(text)
         if size >= LARGE:
@@ -245,14 +245,14 @@ class Log:
         return size
 
     def _apart(self, entry: tuple[Json, ...]) -> bytes:
-        """Return the text of a large entry, which refers to its large values."""
+        """Return the text of a large entry, with references to its large values."""
         what, where, first, *more = entry
         is_record = what in RECORDS
         first = [self._referred(slot) for slot in first] if is_record else self._kept(first)
         return encode([what, where, first, *more])
 
     def _kept(self, value: Json) -> Json:
-        """Return a reference to a large value, a small one as it is."""
+        """Return a reference to a large value, a small one unchanged."""
         text = encode(value)
         return value if len(text) < LARGE else {"large": self.store.values.put_large(text).hex()}
 
@@ -289,13 +289,13 @@ class Log:
 
 
 class LogCompaction:
-    """Applies the entries of a log in order, one method for each kind, and keeps the live ones."""
+    """Applies the entries of a log in order, with one method per kind, and stores the live ones."""
 
     def __init__(self, positions: dict[str, Json], answers: dict[str, Json]) -> None:
         self.positions = positions
         self.answers = answers
         self._below: dict[str, dict[str, None]] = {}
-        """The keys of answers and machines directly below each path."""
+        """Keys of answers and machines directly below each path."""
 
     def answer(self, key: str, answer: Json) -> None:
         """Apply an answer."""
@@ -313,7 +313,7 @@ class LogCompaction:
         self.answers.pop(key, None)
 
     def _hang(self, key: str) -> None:
-        while key[:1] == "/":  # other keys belong to no machine and always stay
+        while key[:1] == "/":  # other keys belong to no machine and remain
             path = key.rpartition("/")[0]
             siblings = self._below.setdefault(path, {})
             if key in siblings:

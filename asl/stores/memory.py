@@ -50,7 +50,7 @@ _TESTS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 
 
 class _Rows:
-    """The rows of one table, by their keys, in the order of these."""
+    """The rows of one table by their keys, sorted by key."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -58,7 +58,7 @@ class _Rows:
         self.by_key: dict[Row, Row] = {}
         self.keys: list[Row] = []
         self.unique: dict[Any, Row] = {}
-        """The keys by the unique column."""
+        """Keys by the unique column."""
         self.counter = count(1)
         self._key = itemgetter(*(self.columns[name] for name in table.key))
         self._defaults = tuple(column.default for column in table.columns.values())
@@ -81,14 +81,14 @@ class _Rows:
         return self.typed(row)
 
     def typed(self, row: list[Any]) -> Row:
-        """Return a row whose times are fractions, also those given as whole numbers."""
+        """Return a row whose times are floats, even if they were given as integers."""
         for index in self._floats:
             if row[index] is not None:
                 row[index] = float(row[index])
         return tuple(row)
 
     def put(self, key: Row, row: Row | None) -> None:
-        """Set the row of a key, None for no row."""
+        """Set the row of a key, None to delete it."""
         former = self.by_key.get(key)
         if self.table.unique is not None:
             place = self.columns[self.table.unique]
@@ -105,14 +105,14 @@ class _Rows:
             self.keys.remove(key)
 
     def is_taken(self, row: Row) -> bool:
-        """Whether there is a row of this key, or of this value of the unique column."""
+        """Return whether a row has this key, or this value of the unique column."""
         unique = self.table.unique
         taken = unique is not None and row[self.columns[unique]] in self.unique
         return taken or self.key(row) in self.by_key
 
 
 class _Shared:
-    """The rows that all connections share, and who holds which lock."""
+    """The rows and locks that all connections share."""
 
     def __init__(self) -> None:
         self.rows = {table: _Rows(table) for table in TABLES}
@@ -138,11 +138,11 @@ class MemoryConnection:
 
     @property
     def is_usable(self) -> bool:
-        """Whether this is the thread, and the process, that has connected."""
+        """Return whether thread and process are those that connected."""
         return self._thread == get_ident() and self._shared.process == os.getpid()
 
     def close(self) -> None:
-        """Leave all locks."""
+        """Release all locks."""
         self.is_closed = True
         holders = self._shared.holders
         for number in [number for number, holder in holders.items() if holder is self]:
@@ -153,7 +153,7 @@ class MemoryConnection:
         raise StoreError("a store in memory has no file: export its executions instead")
 
     def faults(self) -> Iterator[str]:
-        """Yield nothing: memory is what was written."""
+        """Yield nothing: memory cannot be damaged."""
         yield from ()
 
     def _insist_open(self) -> None:
@@ -163,33 +163,33 @@ class MemoryConnection:
     # Locks
 
     def lock(self, number: int) -> bool:
-        """Take a lock; False where another connection has it."""
+        """Take a lock; return False if another connection holds it."""
         with self._shared.lock:
             return self._shared.holders.setdefault(number, self) is self
 
     def unlock(self, number: int) -> None:
-        """Leave a lock."""
+        """Release a lock."""
         with self._shared.lock:
             if self._shared.holders.get(number) is self:
                 del self._shared.holders[number]
 
     def is_locked(self, number: int) -> bool:
-        """Whether another connection holds a lock."""
+        """Return whether another connection holds a lock."""
         return self._shared.holders.get(number, self) is not self
 
     # Reading
 
     def version(self) -> tuple[int, int]:
-        """Return how often others, and this connection, have written."""
+        """Return the numbers of writes by others and by this connection."""
         self._insist_open()
         return self._shared.version - self._own, self._own
 
     def glance(self) -> int:
-        """Return how often anybody has written."""
+        """Return the number of writes by all connections."""
         return self._shared.version
 
     def select(self, statement: Select, values: Values = ()) -> list[Row]:
-        """Return the rows that a statement asks for."""
+        """Return the rows of a query."""
         self._insist_open()
         with self._shared.lock:
             rows = self._shared.rows[statement.table]
@@ -208,7 +208,7 @@ class MemoryConnection:
             return [(*(row[place] for place in places), *more) for row in found]
 
     def scan(self, statement: Select, values: Values = ()) -> Iterator[Row]:
-        """Yield the rows that a statement asks for."""
+        """Yield the rows of a query."""
         yield from self.select(statement, values)
 
     def trace(self, place: int, number: int, first: int) -> list[tuple[int, int]]:
@@ -241,7 +241,7 @@ class MemoryConnection:
                 yield
                 self._change(writes())
                 self.reached("commit.written")
-            except BaseException:  # whatever has cut it off: nothing of it stays
+            except BaseException:  # after any exception nothing of it remains
                 for rows, key, row in reversed(self._undo):
                     rows.put(key, row)
                 raise
@@ -327,7 +327,7 @@ def _matching(rows: _Rows, where: Where, given: Iterator[Any]) -> Iterator[Row]:
 def _candidates(
     rows: _Rows, where: Where, tests: list[tuple[int, Callable[[Any, Any], bool], Any]]
 ) -> list[Row]:
-    """Return the rows among which those are that meet conditions: one where its key is given."""
+    """Return rows that include those that meet the conditions: a single one for a given key."""
     names = [*where]
     for name, (_, passes, value) in zip(names, tests, strict=True):
         if passes is _TESTS["="] and (name,) == rows.table.key:
@@ -341,7 +341,7 @@ def _candidates(
 
 
 def _test(test: Condition, given: Iterator[Any]) -> tuple[Callable[[Any, Any], bool], Any]:
-    """Return a test and the value that it takes."""
+    """Return a test and its value."""
     if test is None:
         return _is_none, None
     if not isinstance(test, Predicate):
@@ -362,7 +362,7 @@ def _meets(rows: _Rows, row: Row, where: Where) -> bool:
 
 
 def _sort(found: list[Row], columns: Mapping[str, int], order: str) -> None:
-    """Sort rows by a column; what was sorted before stays so among equal ones."""
+    """Sort rows by a column, stably."""
     place = columns[order.lstrip("-#")]
     if order[0] == "#":
         found.sort(key=lambda row: -1 if row[place] is None else length_of(row[place]))
@@ -371,7 +371,7 @@ def _sort(found: list[Row], columns: Mapping[str, int], order: str) -> None:
 
 
 def _position(columns: Mapping[str, int], order: Sequence[str], row: Row) -> list[Any]:
-    """Return the values by which a row is sorted."""
+    """Return the values of a row's sort columns."""
     return [
         length_of(row[columns[name[1:]]]) if name[0] == "#" else row[columns[name]]
         for name in order
@@ -379,7 +379,7 @@ def _position(columns: Mapping[str, int], order: Sequence[str], row: Row) -> lis
 
 
 class MemoryBackend:
-    """Keeps executions until the process ends (protocol `asl.stores.backend.StoreBackend`)."""
+    """Stores executions until the process ends (protocol `asl.stores.backend.StoreBackend`)."""
 
     place = "memory:"
 
@@ -399,7 +399,7 @@ class MemoryBackend:
         return MemoryConnection(self._shared)
 
     def faults(self) -> Iterator[str]:
-        """Yield nothing: memory is what was written."""
+        """Yield nothing: memory cannot be damaged."""
         yield from ()
 
 

@@ -1,4 +1,4 @@
-"""Shared budgets of a store: what the executions in it spend together, in all processes."""
+"""Shared budgets of a store, for the executions in all processes."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ FIND = Select(BUDGET, ("body",), {"name": PARAMETER})
 NAMES = Select(BUDGET, ("name",))
 PUT = Insert(BUDGET, ("name", "body"), "update", ("body",))
 TOOLS: Final = "Tools "
-"""Begins the names of what counts calls of tools, not money."""
+"""Prefix of the names of budgets that count tool calls, not money."""
 
 
 def _charged(spending: Json) -> Decimal:
-    """Return what an execution counts as having spent, by what it has written of that."""
+    """Return the cost of an execution from its stored spending."""
     usage, _, _, *ledger = spending
     assumed = ledger[0].get("assumed", {}) if ledger else {}
     return read_usage(usage).cost + Decimal(assumed.get("MaxCost", 0))
 
 
 class Holder(NamedTuple):
-    """An execution that holds something of a shared budget."""
+    """An execution that holds a reservation in a shared budget."""
 
     id: str
     workflow: str
@@ -46,7 +46,7 @@ class Holder(NamedTuple):
 
 
 def holder_of(entry: str) -> Holder | None:
-    """Return the execution of an entry, None for a name that is no id of an execution."""
+    """Return the execution of an entry, None for a name that is not the id of an execution."""
     parts = entry.split(":")
     count = 9 if parts[5:6] == ["express"] else 8
     if len(parts) < count:
@@ -55,13 +55,19 @@ def holder_of(entry: str) -> Holder | None:
 
 
 class StoreBudgets:
-    """Protocol `asl.engine.pools.SharedBudgets`: each change is a transaction."""
+    """Shared budgets in a store; each change is a transaction (protocol
+    `asl.engine.pools.SharedBudgets`).
+    """
 
     def __init__(self, session: Session) -> None:
         self.session = session
 
     def change(self, name: str, make: Callable[[Json], Json]) -> None:
-        """Replace a shared budget by what *make* returns for it; raises StoreError."""
+        """Replace a shared budget by the result of *make*.
+
+        Raises:
+            StoreError: The change cannot be written.
+        """
         session = self.session
         with session.transaction():
             found = session.select(FIND, name)
@@ -69,10 +75,10 @@ class StoreBudgets:
             session.write(PUT, name, session.values.pack(encode(make(kept))))
 
     def _without_lost(self, kept: Json) -> Json:
-        """Return a shared budget without what is held for nothing.
+        """Return a shared budget without orphaned reservations.
 
-        That is all that executions hold that have ended, and what is held for the calls of those
-        whose process has died.
+        These are all reservations of ended executions, and those for calls of executions whose
+        process has died.
         """
         holders: dict[Holder, bool] = {}
         for entry in kept["open"]:
@@ -89,9 +95,9 @@ class StoreBudgets:
         return kept
 
     def is_at_work(self, name: str) -> bool:
-        """Whether a process runs an execution, by its lock and the lease of its worker.
+        """Return whether a process runs an execution, by its lock and the lease of its worker.
 
-        One that is not in the store yet counts as run.
+        An execution that is not in the store yet counts as running.
         """
         session = self.session
         if lock_of(name) in session.at_work:
@@ -105,7 +111,7 @@ class StoreBudgets:
         return session.connection.is_locked(place) and not Workers(session).is_fenced(top.number)
 
     def release_lost(self) -> Iterator[str]:
-        """Release what is held for nothing; yields the names of the budgets concerned."""
+        """Release orphaned reservations and yield the names of the budgets concerned."""
         for (name,) in self.session.select(NAMES):
             if name.startswith(TOOLS):
                 continue

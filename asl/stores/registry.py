@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["GROUP", "open_backend"]
 
 GROUP: Final = "asl.stores"
-"""The group of entry points that add backends; each is a function from PLACE to a backend."""
+"""Group of entry points that add backends; each is a function from PLACE to a backend."""
 REQUIRED: Final = ("place", "checkpoints", "connect", "faults")
 """The members of a backend."""
 NAMED = re.compile(r"([a-z][a-z0-9+-]+):(.*)", re.DOTALL)
@@ -28,9 +28,12 @@ def open_backend(place: str | os.PathLike[str] | StoreBackend, synchronous: str)
     """Return the backend of a store.
 
     Args:
-        place: The path of a file of SQLite, `memory:`, `NAME:PLACE` of a backend that is installed,
-            or a backend.
-        synchronous: How durable a file of SQLite is.
+        place: Path of an SQLite file, `memory:`, `NAME:PLACE` of an installed backend, or a
+            backend.
+        synchronous: SQLite's pragma of this name, for a file.
+
+    Raises:
+        AslError: There is no such backend.
     """
     if not isinstance(place, (str, os.PathLike)):
         return place
@@ -45,7 +48,7 @@ def open_backend(place: str | os.PathLike[str] | StoreBackend, synchronous: str)
 
 
 def _installed(name: str) -> Callable[[str], StoreBackend] | None:
-    """Return what makes the backends of an installed package, None without one of this name."""
+    """Return the factory of an installed backend, None without one of this name."""
     from importlib.metadata import entry_points
 
     for entry in entry_points(group=GROUP, name=name):
@@ -54,10 +57,10 @@ def _installed(name: str) -> Callable[[str], StoreBackend] | None:
 
 
 def _made(entry: EntryPoint, make: object, place: str) -> StoreBackend:
-    """Return the backend that the function of an entry point makes.
+    """Return the backend that the function of an entry point creates.
 
     Raises:
-        AslError: The function makes none; the message names the entry point.
+        AslError: The function does not return a backend; the message names the entry point.
     """
     if not callable(make):
         raise plugin_error(entry, f"is no function: {make!r:.100}")

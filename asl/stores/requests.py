@@ -88,7 +88,7 @@ DECIDE = Update(
     {"id": PARAMETER},
 )
 TAKE_UP = Update(REQUEST, {"wake": None}, {"id": PARAMETER, "status": "answered"})
-"""Marks an answer as taken up."""
+"""Marks an answer as used."""
 CLOSE = Update(
     REQUEST,
     {"status": "closed", "wake": None},
@@ -98,7 +98,7 @@ DROP_CLOSED = Delete(REQUEST, {"execution": PARAMETER, "status": "closed"})
 DROP = Delete(REQUEST, {"id": PARAMETER})
 
 TASKS: Final = ("token", "activity")
-"""The kinds of requests that are answered by task token, not by people."""
+"""Kinds of requests that are answered by task token, not by approvers."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -134,14 +134,14 @@ OPEN: Final = _query({"status": "open"})
 OF_EXECUTION: Final = _query({"execution": PARAMETER})
 OPEN_OF: Final = _query({"execution": one_of(), "status": "open"})
 ANSWERED_OF: Final = _query({"execution": one_of(), "status": "answered", "wake": is_set()})
-"""Answered and not taken up."""
+"""Answered and not used."""
 FOR: Final = _query({"status": "open", "digest": PARAMETER})
 """Open task tokens for a resource."""
 POSITION = Select(REQUEST, ("created", "key", "id"), {"id": PARAMETER})
 START: Final = (-inf, 0, "", "")
 """The position before all requests."""
 PAGE: Final = 1000
-"""Rows that are read together."""
+"""Number of rows that are read together."""
 OWNER = Select(REQUEST, ("execution",), {"id": PARAMETER})
 ANSWER = Select(REQUEST, ("answer",), {"id": PARAMETER})
 ANSWERED = Select(REQUEST, ("id",), {"status": "answered", "wake": 0})
@@ -211,7 +211,7 @@ def damaged_requests(session: Session, query: RequestQuery, *values: Any) -> lis
 def _rows(
     session: Session, statement: Select, values: Values, limit: int | None, after: str | None
 ) -> Iterator[Row]:
-    """Yield rows of requests, a page at a time: more than *limit* where some are damaged."""
+    """Yield rows of requests by pages; they may be more than *limit* if some are damaged."""
     position: Values = START
     if after is not None:
         position = next((_position(*row) for row in session.select(POSITION, after)), START)
@@ -226,7 +226,7 @@ def _rows(
 
 
 def _position(created: float, key: str, id: str) -> Values:
-    """Return the values by which a request is sorted."""
+    """Return the values of a request's sort columns."""
     return created, length_of(key), key, id
 
 
@@ -271,7 +271,7 @@ def _read_task(session: Session, row: Row) -> PendingCallback:
 def find_decisions(
     session: Session, query: RequestQuery, *values: Any
 ) -> dict[str, tuple[str, Json]]:
-    """Return the decisions of a query that were not taken up.
+    """Return the unused decisions of a query.
 
     Returns:
         The key of the effect and its answer, by the id of the request.
@@ -294,7 +294,7 @@ def answer_of(session: Session, id: str) -> Json:
 
 
 def answered_ids(session: Session) -> list[str]:
-    """Return the ids of requests and tokens whose answers were not taken up."""
+    """Return the ids of requests and tokens with unused answers."""
     return [id for (id,) in session.select(ANSWERED)]
 
 
@@ -372,20 +372,20 @@ def put_received(session: Session, id: str, received: Json) -> None:
 
 
 def put_decision(session: Session, id: str, received: Json, answer: bytes) -> None:
-    """Store a decision for the execution to take up.
+    """Store a decision for the execution to use.
 
     Args:
         session: The store.
-        id: The request.
-        received: The approvals that led to it.
-        answer: JSON text of the answer that decided, its record, and what the effect answers.
+        id: Id of the request.
+        received: Approvals that led to it.
+        answer: JSON text of the deciding answer, its record, and the answer of the effect.
     """
     pack = session.values.pack
     session.write(DECIDE, pack(encode(received)), pack(answer), id)
 
 
 def take_answer(session: Session, id: str) -> None:
-    """Mark the answer to a request as taken up."""
+    """Mark the answer to a request as used."""
     session.write(TAKE_UP, id)
 
 
@@ -400,9 +400,9 @@ def drop_request(session: Session, id: str) -> None:
 
 
 def drop_vain_requests(session: Session, number: int) -> None:
-    """Delete the requests without a usable answer; a redrive makes them again.
+    """Delete the requests without a usable answer; a redrive creates them again.
 
-    They are closed without a decision, or their failure was not taken up.
+    They are closed without a decision, or their failure was not used.
     """
     for task in find_tasks(session, ANSWERED_OF, [number]):
         if task.outcome is not None and task.outcome[2] is not None:

@@ -54,17 +54,18 @@ class Session:
         self.place = place
         self.values = StoredValues(self)
         self.worker: str | None = None
-        """The id of the worker of this session (`asl.stores.workers`), None for none."""
+        """Id of the worker of this session (`asl.stores.workers`), None for none."""
         self.at_work: set[int] = set()
-        """The locks of the executions that this thread runs."""
+        """Locks of the executions that this thread runs."""
         self._writes: list[Write] = []
         self._ending: list[Callable[[], Iterable[Write]]] = []
         self._flushing: GroupCommit | None = None
         self._reads_written = False
         self._ended: str | None = None
-        """Why it accepts no more writes; the last ones may be lost."""
+        """Why the session accepts no more writes (the last ones may be lost); None while it
+        does."""
         self._begun: set[str] = set()
-        """The names of the new executions among the pending changes."""
+        """Names of the new executions among the pending changes."""
 
     # Life cycle
 
@@ -106,25 +107,40 @@ class Session:
         return self.connection.refusal
 
     def insist_writable(self) -> None:
-        """Raise StoreError if the store cannot be written."""
+        """Check that the store can be written.
+
+        Raises:
+            StoreError: It cannot.
+        """
         if self.is_closed:
             raise StoreError(f"{self.place}: {CLOSED}")
         if self.refusal is not None:
             raise StoreError(f"{self.place}: {self.refusal}")
 
     def check(self, whole: bool, what: str) -> None:
-        """Raise StoreDamaged for changed content."""
+        """Check stored content.
+
+        Args:
+            whole: Whether it is intact.
+            what: Subject of the message.
+
+        Raises:
+            StoreDamaged: It is not.
+        """
         if not whole:
             raise StoreDamaged(self.place, f"{what} was changed")
 
     @contextmanager
     def reading(self, what: str) -> Iterator[None]:
-        """Raise StoreDamaged for stored content of an unexpected shape.
+        """Report stored content of an unexpected shape as damage while the block runs.
 
         Checksums do not detect content written by another program.
 
         Args:
-            what: The subject of the message.
+            what: Subject of the message.
+
+        Raises:
+            StoreDamaged: Content has an unexpected shape.
         """
         try:
             yield
@@ -183,10 +199,10 @@ class Session:
             raise
         except LeaseLost:
             raise
-        except StoreError:  # nothing is lost: it may work the next time
+        except StoreError:  # nothing is lost: the next attempt may succeed
             self._writes = writes + self._writes
             raise
-        except BaseException:  # an interrupt: whether it was committed is not known
+        except BaseException:  # an interrupt: the commit may have happened or not
             self._ended = INTERRUPTED
             raise
 
@@ -210,8 +226,8 @@ class Session:
             self.flush()
         except StoreError as error:
             waiting.set_exception(error)
-            waiting.exception()  # seen: who puts the next answer meets the same error
-        except BaseException:  # the waiting executions fail, too
+            waiting.exception()  # retrieved: the next write raises the same error
+        except BaseException:  # the waiting executions fail as well
             waiting.set_exception(StoreError(f"{self.place}: {INTERRUPTED}"))
             waiting.exception()
             raise
@@ -235,7 +251,7 @@ class Session:
         try:
             with self.reading_written(), self.connection.transaction(self._gathered, check):
                 yield
-        except BaseException:  # whatever has cut it off
+        except BaseException:  # any exception
             self.values.rolled_back()
             raise
         finally:
@@ -262,7 +278,7 @@ class Session:
 
     @contextmanager
     def reading_written(self) -> Iterator[None]:
-        """Return a context whose reads do not write pending changes, which they do not concern."""
+        """Return a context whose reads do not write unrelated pending changes."""
         self._reads_written = True
         try:
             yield
@@ -302,7 +318,7 @@ class ThreadSessions:
 
     @property
     def place(self) -> str | os.PathLike[str]:
-        """The path of the file, or what names the store in messages."""
+        """Path of the file, or the name of the store in messages."""
         return self.backend.place
 
     def reopen(self) -> None:

@@ -51,17 +51,17 @@ class QueryParameter(Enum):
 PARAMETER: Final = QueryParameter.VALUE
 
 Values: TypeAlias = tuple[Any, ...]
-"""The values of `PARAMETER` in one use of a statement: texts, numbers, bytes, None, and lists of
-texts or numbers for `one_of(GIVEN)`. Any: the columns of the tables say the types."""
+"""Values of `PARAMETER` in one use of a statement: texts, numbers, bytes, None, and lists of texts
+or numbers for `one_of(PARAMETER)`. Any, because the columns define the types."""
 Row: TypeAlias = tuple[Any, ...]
-"""The values of the columns that were asked for."""
+"""Values of the selected columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
     """A test of a column other than equality; see the functions that return one.
 
-    None passes no test.
+    None fails every test.
     """
 
     kind: Literal["<", "<=", ">", "><", "in", "not in", "set", "begins", "contains"]
@@ -70,16 +70,16 @@ class Predicate:
 
 Condition: TypeAlias = str | float | QueryParameter | Predicate | None
 Where: TypeAlias = Mapping[str, Condition]
-"""What each column of a row must be: this value, None, what is given, or what passes a test."""
+"""Condition by column: this value, None, a parameter, or a predicate."""
 
 
 def below(value: object = PARAMETER) -> Predicate:
-    """Return the test for a lesser value."""
+    """Return the test for a smaller value."""
     return Predicate("<", value)
 
 
 def at_most(value: object = PARAMETER) -> Predicate:
-    """Return the test for a lesser or equal value."""
+    """Return the test for a smaller or equal value."""
     return Predicate("<=", value)
 
 
@@ -89,45 +89,45 @@ def above(value: object = PARAMETER) -> Predicate:
 
 
 def between() -> Predicate:
-    """Return the test for a value above the first and at most the second one that are given."""
+    """Return the test for a value above the first and at most the second parameter."""
     return Predicate("><")
 
 
 def one_of(*values: object) -> Predicate:
-    """Return the test for one of some values, without any for one of a list that is given."""
+    """Return the test for one of these values; without arguments for one of a list parameter."""
     return Predicate("in", values or PARAMETER)
 
 
 def none_of(*values: object) -> Predicate:
-    """Return the test for any other value than these."""
+    """Return the test for a value other than these."""
     return Predicate("not in", values)
 
 
 def is_set() -> Predicate:
-    """Return the test for what is not None."""
+    """Return the test for a value other than None."""
     return Predicate("set", None)
 
 
 def begins_with(value: object = PARAMETER) -> Predicate:
-    """Return the test for a text, or bytes, that begins so."""
+    """Return the test for a prefix of a text or bytes."""
     return Predicate("begins", value)
 
 
 def contains(value: object = PARAMETER) -> Predicate:
-    """Return the test for bytes in which others stand."""
+    """Return the test for a part of bytes."""
     return Predicate("contains", value)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Insert:
-    """Adds a row of the columns; the other columns have their defaults.
+    """Adds a row; columns that are not listed have their defaults.
 
     Args:
         table: The table.
-        columns: The columns that are given.
-        otherwise: What happens where there is a row of this key: `fail`, `keep` that, or `update`.
-        update: The columns that an update sets to what was given, all others stay.
-        where: What must hold for the row that is there, else nothing is updated.
+        columns: The columns to set.
+        otherwise: Action if the key exists: `fail`, `keep` the present row, or `update` it.
+        update: Columns that an update sets.
+        where: Conditions on the present row for an update.
     """
 
     table: Table
@@ -156,10 +156,11 @@ class Delete:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Append:
-    """Adds the next step of an execution: its number, that of the step, the hash and the body.
+    """Adds the next step of an execution: its number, the number of the step, the hash and the
+    body.
 
-    The backend fills in the places, and keeps `HEAD`. A step that does not follow the last one is
-    refused (StoreContradicted): then somebody else has gone on with the execution.
+    The backend sets the places and updates `HEAD`. A step that does not follow the last one is
+    refused (StoreContradicted), because another process has continued the execution.
     """
 
 
@@ -176,13 +177,12 @@ class Select:
         table: The table.
         columns: The columns.
         where: The conditions.
-        order: The columns by which the rows are sorted; `-name` for the greatest first, `#name` by
-            the length of a text.
-        after: Whether the rows begin behind a position: the values of the columns of `order`, all
-            of them ascending, are given after those of the conditions; for `#name` see `length_of`.
-        limited: Whether the number of rows is limited; the limit is given last.
-        checked: Whether one more column says if a row is what was written (1), or not (0).
-        by: The column whose index is the best one, None for whichever.
+        order: Columns to sort by; `-name` for descending order, `#name` for the length of a text.
+        after: Whether the rows start after a position: the values of the columns of `order`, all
+            ascending, follow those of the conditions; for `#name` see `length_of`.
+        limited: Whether the number of rows is limited; the limit is the last value.
+        checked: Whether an additional column says if a row is intact (1) or not (0).
+        by: Column with the best index; None to let the backend choose.
     """
 
     table: Table
@@ -196,5 +196,5 @@ class Select:
 
 
 def length_of(text: str | bytes) -> int:
-    """Return the length by which `#name` sorts: to SQLite a text ends at its first NUL."""
+    """Return the length by which `#name` sorts: for SQLite a text ends at its first NUL."""
     return len(text.partition("\0")[0]) if isinstance(text, str) else len(text)

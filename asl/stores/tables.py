@@ -27,10 +27,10 @@ __all__ = [
 ]
 
 LARGE: Final = 64 * 1024
-"""Bytes from which on a value is stored by its content, once."""
+"""Size in bytes from which on a value is stored once, by its content."""
 
 MOST: Final = 1024 * 1024
-"""Bytes from which on what an execution has gathered becomes more than one row."""
+"""Size in bytes from which on the gathered entries of an execution are split into several rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ class Column:
     """A column of a table.
 
     Args:
-        type: The type of its values; a whole number is no `float`.
+        type: Type of its values; an integer is not a `float`.
         optional: Whether it may be None.
-        default: What it is where a new row does not say so.
-        is_value: Whether it holds a packed value, which may refer to a large one.
+        default: Value in new rows that do not set it.
+        is_value: Whether it contains a packed value, which may refer to a large one.
     """
 
     type: type
@@ -52,7 +52,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TableIndex:
-    """Columns by which rows are looked up; with `partial` only those whose last one is not None."""
+    """Columns by which rows are looked up; with `partial` only rows whose last column is not
+    None.
+    """
 
     columns: tuple[str, ...]
     partial: bool = False
@@ -64,12 +66,12 @@ class Table:
 
     Args:
         name: Its name.
-        columns: Its columns by name, in their order.
-        key: The columns that tell its rows apart.
-        unique: Another column that does.
-        indexes: How rows are looked up otherwise.
-        counted: Whether the backend draws the key, a number greater than all that are there.
-        monotonic: Whether such a number is never drawn again, even after its row is deleted.
+        columns: Its columns by name, in order.
+        key: Columns of the primary key.
+        unique: Another column with unique values.
+        indexes: Further indexes.
+        counted: Whether the backend assigns the key, a number greater than all present ones.
+        monotonic: Whether such a number is never reused, even after its row is deleted.
         guarded: Whether each row has a checksum over all of its columns.
     """
 
@@ -101,7 +103,7 @@ def _optional(column: Column) -> Column:
 DOCUMENT: Final = Table("document", {"hash": _text, "body": _bytes}, ("hash",))
 
 BLOB: Final = Table("blob", {"hash": _bytes, "body": _bytes}, ("hash",))
-"""Large values, by the hash of their text."""
+"""Large values by the hash of their text."""
 
 EXECUTION: Final = Table(
     "execution",
@@ -152,13 +154,13 @@ STEP: Final = Table(
     ("place",),
     counted=True,
 )
-"""The steps of all executions in the order they came; `before` is the place of the one before in
-the same execution. There is no index: the way back from the last one is enough."""
+"""The steps of all executions in the order of their commits; `before` is the place of the previous
+step of the same execution. There is no index: steps are found from the last one backwards."""
 
 HEAD: Final = Table(
     "head", {"execution": _number, "step": _number, "place": _number}, ("execution",)
 )
-"""The number and the place of the last step of each execution."""
+"""Number and place of the last step of each execution."""
 
 REQUEST: Final = Table(
     "request",
@@ -189,7 +191,7 @@ CHECKPOINT: Final = Table(
 )
 
 BUDGET: Final = Table("budget", {"name": _text, "body": _value}, ("name",), guarded=True)
-"""The budgets that executions share."""
+"""Budgets that executions share."""
 
 WORKER: Final = Table(
     "worker", {"id": _text, "about": _bytes, "seen": _time, "fenced": _count}, ("id",)
@@ -207,7 +209,7 @@ CLAIM: Final = Table(
     ("execution",),
     indexes=tuple(TableIndex((column,), partial=True) for column in ("owner", "needs", "cancel")),
 )
-"""Which worker runs an execution, what it lacks, whether it is to be cancelled, and its timer."""
+"""The worker that runs an execution, its missing bindings, its cancellation, and its timer."""
 
 LIVE: Final = Table(
     "live",

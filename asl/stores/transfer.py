@@ -1,7 +1,7 @@
-"""Export of executions as lines of JSON, and their import into another store.
+"""Export of executions as lines of JSON, and import into another store.
 
-A line is self-contained: the rows of a top execution and of all that it started, with the documents
-and large values that they refer to, and a digest of all of it.
+A line is self-contained: the rows of a root execution and its descendants, with the documents and
+large values that they refer to, and a digest.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from asl.stores.tables import BLOB, CHECKPOINT, DOCUMENT, EXECUTION, REQUEST, ST
 __all__ = ["export_executions", "import_execution"]
 
 TABLES: Final = {EXECUTION: "number", REQUEST: "execution", CHECKPOINT: "execution"}
-"""The tables with rows of executions except the steps, and the column with their number."""
+"""Tables with rows of executions except the steps, and the column with their number."""
 FORMER: Final = re.compile(rb'"(?:replaced|document)":"([0-9a-f]{64})"')
-"""How a step refers to a document that the execution has had."""
+"""Reference of a step to an earlier document of the execution."""
 LAST_TIME: Final = 253_402_300_799
 """The last second of the year 9999."""
 DEEPEST: Final = MAX_DEPTH + 8
-"""Levels of an exported execution: those of a document or a value, and of what is around it."""
+"""Maximum nesting of an exported execution: that of a document or a value, plus the levels around
+it."""
 TOPS = Select(EXECUTION, ("number", "name"), {"parent": None}, order=("number",))
 STORED_OF = Select(EXECUTION, STORED, {"number": PARAMETER}, checked=True)
 TAKEN = Select(EXECUTION, ("name",), {"number": PARAMETER})
@@ -48,12 +49,12 @@ ADD: Final = {table: Insert(table, tuple(table.columns)) for table in TABLES}
 def export_executions(
     session: Session, names: list[str] | None, damaged: list[str]
 ) -> Iterator[Json]:
-    """Yield each readable top execution as JSON.
+    """Yield each readable root execution as JSON.
 
     Args:
         session: The store.
         names: The executions; None for all.
-        damaged: Takes a sentence on each execution that is left out.
+        damaged: Receives a sentence on each execution that is left out.
     """
     for number, name in session.select(TOPS):
         if names is None or name in names:
@@ -66,14 +67,18 @@ def export_executions(
 
 
 def _exported(session: Session, top: int) -> dict[str, Json]:
-    """Return all of an execution; raises StoreDamaged where it is not what was written."""
+    """Return the complete content of an execution.
+
+    Raises:
+        StoreDamaged: It is damaged.
+    """
     content: dict[str, Json] = {"executions": []}
     documents: set[str] = set()
     large: set[bytes] = set()
     for number in (top, *numbers_below(session, top)):
         (row,) = session.select(STORED_OF, number)
         documents.add(read_row(session, row).document)
-        find_requests(session, OF_EXECUTION, number)  # raises for one that was changed
+        find_requests(session, OF_EXECUTION, number)  # raises for a damaged value
         find_tasks(session, OF_EXECUTION, number)
         for _ in Log(session, number).read():
             pass
@@ -82,7 +87,7 @@ def _exported(session: Session, top: int) -> dict[str, Json]:
         rows["step"] = [[_written(hash), _written(body)] for hash, body in found]
         content["executions"].append(rows)
         large.update(_large(session, number))
-        for _, body in found:  # what is missing of these is data that looks like a reference
+        for _, body in found:  # a missing one is data that looks like a reference
             keys = (bytes.fromhex(key.decode()) for key in LARGE_IN_STEP.findall(body))
             large.update(key for key in keys if session.select(HAS_BLOB, key))
             named = (key.decode() for key in FORMER.findall(body))
@@ -93,7 +98,7 @@ def _exported(session: Session, top: int) -> dict[str, Json]:
 
 
 def _rows(session: Session, table: Table, number: int) -> list[Json]:
-    """Return the rows of an execution in a table, each by the names of its columns."""
+    """Return the rows of an execution in a table, each by names of the columns."""
     rows = []
     for *row, whole in session.select(ROWS[table], number):
         session.check(whole == 1, f"a row of the table {table.name!r}")
@@ -106,7 +111,7 @@ def _rows(session: Session, table: Table, number: int) -> list[Json]:
 
 
 def _large(session: Session, number: int) -> Iterator[bytes]:
-    """Yield the hashes of the large values to which the rows of an execution refer."""
+    """Yield the hashes of the large values of an execution's rows."""
     for table in TABLES:
         for *row, _ in session.select(ROWS[table], number):
             by_name = dict(zip(table.columns, row, strict=True))
@@ -129,7 +134,11 @@ def _read(value: Json) -> Any:
 
 
 def _cell(table: Table, name: str, written: Json) -> Any:
-    """Return the value of a column; raises ValueError for one that the column cannot have."""
+    """Return the value of a column.
+
+    Raises:
+        ValueError: The column cannot have it.
+    """
     column, value = table.columns[name], _read(written)
     kind = type(value)
     if value is None:
@@ -146,10 +155,11 @@ def _cell(table: Table, name: str, written: Json) -> Any:
 
 
 def import_execution(session: Session, line: Json) -> str:
-    """Add an exported execution to a store; returns its name.
+    """Add an exported execution to a store and return its name.
 
-    Raises StoreError, and changes nothing, for a line that is not what was exported and for an
-    execution whose name the store has.
+    Raises:
+        StoreError: The line is damaged, or the store has an execution of this name. Nothing is
+            changed.
     """
     if deeper_than(line, DEEPEST):
         raise StoreError(f"it is nested deeper than {DEEPEST} levels")

@@ -1,4 +1,6 @@
-"""Values and documents of a store: small ones in the rows, large ones once, by their content."""
+"""Values and documents of a store: small ones within the rows, large ones once, by their
+content.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,14 @@ class Rows(Protocol):
     """The rows of a store, as a session reads and writes them."""
 
     place: str | os.PathLike[str]
-    """The path of the file, or what names the store in messages."""
+    """Path of the file, or the name of the store in messages."""
 
     def check(self, whole: bool, what: str) -> None:
-        """Raise StoreDamaged for something that is not what was written."""
+        """Check stored content.
+
+        Raises:
+            StoreDamaged: It is not intact.
+        """
         ...
 
     def write(self, change: Change | Computed, *values: Any) -> None:
@@ -44,36 +50,36 @@ class Rows(Protocol):
 
 
 class StoredValues:
-    """Packs the JSON texts of one session, and reads them again.
+    """Packs and unpacks the JSON texts of one session.
 
-    A small text has its checksum before it, `=` and eight hexadecimal digits; a large one is `#`
+    A small text is preceded by its checksum, `=` and eight hexadecimal digits; a large one is `#`
     and its hash.
     """
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
         self._documents: set[str] = set()
-        """The hashes of documents that are in the store, which are never deleted."""
+        """Hashes of documents in the store, which are never deleted."""
         self._large: set[bytes] = set()
-        """The hashes of large values in the next transaction: another process may delete those
-        that are in the store, unless what refers to them is there, too."""
+        """Hashes of large values in the next transaction: without a reference in the same
+        transaction another process could delete them."""
 
     def committed(self) -> None:
-        """Know that the next transaction begins."""
+        """Start the next transaction."""
         self._large.clear()
 
     def rolled_back(self) -> None:
-        """Know that what was put within a transaction may be gone again."""
+        """Forget the values of a transaction that was rolled back."""
         self._documents.clear()
 
     def pack(self, body: bytes) -> bytes:
-        """Return JSON text as it is stored: with a checksum, or the hash of a large one."""
+        """Return JSON text in its stored form: with a checksum, or the hash of a large one."""
         if len(body) < LARGE:
             return b"=%08x%s" % (crc32(body), body)
         return b"#" + self.put_large(body)
 
     def put_large(self, body: bytes) -> bytes:
-        """Keep a large text once; returns its hash."""
+        """Store a large text once and return its hash."""
         key = sha256(body).digest()
         if key not in self._large:
             self._large.add(key)
@@ -81,34 +87,49 @@ class StoredValues:
         return key
 
     def has_large(self, key: bytes) -> bool:
-        """Whether the large text of this hash is in the next transaction."""
+        """Return whether the large text of this hash is in the next transaction."""
         return key in self._large
 
     def large(self, key: bytes) -> Json:
-        """Return the large value of this hash; raises StoreDamaged."""
+        """Return the large value of this hash.
+
+        Raises:
+            StoreDamaged: It is missing or damaged.
+        """
         found = self._rows.select(FIND_LARGE, key)
         if not found or not is_hashed(found[0][0], key):
             raise StoreDamaged(self._rows.place, MISSING)
         return self.read(found[0][0])
 
     def unpack(self, body: Any) -> Json:
-        """Return the value that is stored so; raises StoreDamaged for one that was changed."""
+        """Return the value of a stored text.
+
+        Raises:
+            StoreDamaged: It is damaged.
+        """
         self._rows.check(type(body) is bytes, "a stored value")
         if body[:1] == b"#":
             return self.large(body[1:])
         return self.read(self._small(body))
 
     def _small(self, body: bytes) -> bytes:
-        """Return the text of a small value; raises StoreDamaged for one that was changed."""
+        """Return the text of a small value.
+
+        Raises:
+            StoreDamaged: It is damaged.
+        """
         text = body[9:]
         if body[:9] != b"=%08x" % crc32(text):
             raise StoreDamaged(self._rows.place, "a stored value was changed")
         return text
 
     def check(self, body: Any) -> None:
-        """Raise StoreDamaged for a value that was changed or is missing; cheaper than to read it.
+        """Check a stored value, which is cheaper than reading it.
 
-        A large value has to be there; whether it was changed is not checked.
+        The content of a large value is not checked.
+
+        Raises:
+            StoreDamaged: It is damaged or missing.
         """
         self._rows.check(type(body) is bytes, "a stored value")
         if body[:1] != b"#":
@@ -117,7 +138,11 @@ class StoredValues:
             raise StoreDamaged(self._rows.place, MISSING)
 
     def read(self, body: bytes) -> Json:
-        """Return the value of a JSON text; raises StoreDamaged."""
+        """Return the value of a JSON text.
+
+        Raises:
+            StoreDamaged: The text is not JSON.
+        """
         try:
             return json.loads(body)
         except ValueError as error:
@@ -127,17 +152,21 @@ class StoredValues:
     # Documents
 
     def has_document(self, key: str) -> bool:
-        """Whether it is known that the document of this hash is kept."""
+        """Return whether the document of this hash is known to be in the store."""
         return key in self._documents
 
     def put_document(self, key: str, body: bytes) -> None:
-        """Keep the text of a document under its hash, once."""
+        """Store the text of a document under its hash, once."""
         if key not in self._documents:
             self._documents.add(key)
             self._rows.write(PUT_DOCUMENT, key, body)
 
     def document(self, key: str) -> Json:
-        """Return a document by its hash; raises StoreDamaged."""
+        """Return the document of a hash.
+
+        Raises:
+            StoreDamaged: It is missing or damaged.
+        """
         self._rows.check(type(key) is str, "the document of an execution")
         found = self._rows.select(FIND_DOCUMENT, key)
         body = found[0][0] if found else None
@@ -148,5 +177,5 @@ class StoredValues:
 
 
 def is_hashed(body: Any, key: bytes) -> bool:
-    """Whether a column holds the text of this hash."""
+    """Return whether a column contains the text of this hash."""
     return type(body) is bytes and sha256(body).digest() == key

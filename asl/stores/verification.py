@@ -1,4 +1,4 @@
-"""Verification of a store, on request only."""
+"""Verification of a store."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ALL = Select(EXECUTION, (*STORED, "output"), checked=True)
 CHECKED: Final = {
     table: Select(table, table.key, checked=True)
     for table in TABLES
-    if table.guarded and table is not EXECUTION  # those are checked when they are read
+    if table.guarded and table is not EXECUTION  # their rows are checked when they are read
 }
 OF_TASKS = Select(REQUEST, ("execution", "key"), {"kind": one_of(*TASKS)})
 OF_PEOPLE = Select(REQUEST, ("id", "execution"), {"kind": none_of(*TASKS)})
@@ -56,7 +56,7 @@ VALUES: Final = {
     for table in TABLES
     for column in table.values
 }
-"""What every value belongs to, and the value."""
+"""Owner and content of every value."""
 LARGE = Select(BLOB, ("hash", "body"))
 ENDED_NAMES = Select(EXECUTION, ("workflow", "name"), {"status": one_of(*ENDED)})
 BUDGETS = Select(BUDGET, ("name", "body"))
@@ -71,7 +71,7 @@ SPENT = Select(
 )
 BODIES = Select(DOCUMENT, ("body",), {"hash": PARAMETER})
 Progress: TypeAlias = Callable[[str], object]
-"""Takes the name of what is checked next, and how much of it is done."""
+"""Receives the name of the part that is checked next, and its progress."""
 
 
 def _nothing(part: str) -> None:
@@ -81,13 +81,12 @@ def _nothing(part: str) -> None:
 def find_faults(
     backend: StoreBackend, session: Session, report: Progress = _nothing
 ) -> Iterator[str]:
-    """Yield a sentence for each fault.
-
-    Of the storage, of the histories, of what refers to nothing, of values that were changed.
+    """Yield a sentence for each fault: of the storage, of histories, missing references, damaged
+    values.
     """
     try:
         yield from _faults(session, report)
-    except StoreDamaged as damage:  # it cannot be read any further
+    except StoreDamaged as damage:  # it cannot be read further
         yield from (f"the file: {fault}" for fault in backend.faults())
         yield f"the file: {damage.what}"
     except StoreError as fault:
@@ -127,7 +126,7 @@ def _orphans(session: Session) -> Iterator[str]:
 
 
 def _documents(session: Session) -> Iterator[str]:
-    """Every document is what was written, and those of all executions are there."""
+    """Check that every document is intact, and that those of all executions exist."""
     used = {key: name for name, key in session.select(DOCUMENTS)}
     for key, name in used.items():
         try:
@@ -137,7 +136,7 @@ def _documents(session: Session) -> Iterator[str]:
 
 
 def _executions(session: Session) -> Iterator[str]:
-    """Every execution can be read, and one that has succeeded has an output."""
+    """Check that every execution can be read, and that a successful one has an output."""
     for *row, output, whole in session.select(ALL):
         try:
             known = read_row(session, [*row, whole])
@@ -149,7 +148,7 @@ def _executions(session: Session) -> Iterator[str]:
 
 
 def _changed(session: Session) -> Iterator[str]:
-    """Every row has its checksum; those of executions are checked when they are read."""
+    """Check the checksum of every row, except those of executions."""
     for table, select in CHECKED.items():
         for *key, whole in session.scan(select):
             if whole != 1:
@@ -157,7 +156,7 @@ def _changed(session: Session) -> Iterator[str]:
 
 
 def _requests(session: Session, histories: Mapping[int, History]) -> Iterator[str]:
-    """Every request asks what the history says, and none is missing."""
+    """Check that every request matches the history, and that none is missing."""
     there = set()
     for id, number in session.select(OF_PEOPLE):
         there.add(id)
@@ -174,7 +173,7 @@ def _requests(session: Session, histories: Mapping[int, History]) -> Iterator[st
 
 
 def _paused(session: Session) -> Iterator[str]:
-    """Every paused execution waits for an answer, for a time or for one that it has started."""
+    """Check that every paused execution waits for an answer, a time or a child execution."""
     waits = {number for (number,) in session.scan(WAITING)}
     waits |= {parent for (parent,) in session.select(STARTED)}
     waits |= {
@@ -199,7 +198,7 @@ def _tasks(session: Session, histories: Mapping[int, History]) -> Iterator[str]:
 
 
 def _checkpoints(session: Session, histories: Mapping[int, History]) -> Iterator[str]:
-    """Every checkpoint has the name under which it was saved, and none is missing."""
+    """Check that every checkpoint has its saved name, and that none is missing."""
     count: dict[int, int] = {}
     for number, id, name, body in session.scan(CHECKPOINTS):
         count[number] = count.get(number, 0) + 1
@@ -216,7 +215,7 @@ def _checkpoints(session: Session, histories: Mapping[int, History]) -> Iterator
 
 
 def _values(session: Session) -> Iterator[str]:
-    """Every value is what was written, and the large ones are there."""
+    """Check that every value is intact, and that large ones exist."""
     for (table, column), select in VALUES.items():
         for owner, body in session.select(select):
             try:
@@ -227,7 +226,7 @@ def _values(session: Session) -> Iterator[str]:
 
 
 def _large(session: Session, histories: Mapping[int, History]) -> Iterator[str]:
-    """Every large value has its hash, and those that steps refer to are there."""
+    """Check that every large value has its hash, and that referenced ones exist."""
     there = set()
     for key, body in session.scan(LARGE):
         there.add(key.hex() if type(key) is bytes else None)
@@ -240,14 +239,15 @@ def _large(session: Session, histories: Mapping[int, History]) -> Iterator[str]:
 
 
 def _reservations(session: Session) -> Iterator[str]:
-    """An execution holds nothing of a pool, or of the money of an hour, once it has ended; once its
-    process has died, nothing for calls."""
+    """Check that ended executions hold no reservations, and those of dead processes none for
+    calls.
+    """
     budgets = StoreBudgets(session)
     ended = {*session.select(ENDED_NAMES)}
     for budget, body in session.select(BUDGETS):
-        if type(budget) is not str or budget.startswith(TOOLS):  # another fault
+        if type(budget) is not str or budget.startswith(TOOLS):  # reported elsewhere
             continue
-        with suppress(StoreDamaged):  # another fault
+        with suppress(StoreDamaged):  # reported elsewhere
             yield from _left_reservations(budgets, budget, session.values.unpack(body), ended)
 
 
@@ -270,7 +270,7 @@ def _left_reservations(
 
 
 def _pools(session: Session) -> Iterator[str]:
-    """Every shared budget from which an execution has spent has its row."""
+    """Check that every shared budget with spending has its row."""
     there = {name for name, _ in session.select(BUDGETS) if type(name) is str}
     first: dict[tuple[str, str], str] = {}
     for name, workflow, document in session.select(SPENT):
@@ -284,12 +284,12 @@ def _pools(session: Session) -> Iterator[str]:
 def _shared(
     session: Session, document: str, workflow: str
 ) -> Iterator[tuple[re.Pattern[str], str]]:
-    """Yield what matches the names of the shared budgets of a document, and how they are called."""
+    """Yield patterns of the names of a document's shared budgets, and their descriptions."""
     for (body,) in session.select(BODIES, document):
         if type(body) is not bytes or b'"Budget":' not in body:
             continue
         budget: Json = {}
-        with suppress(StoreDamaged):  # a damaged document is another fault
+        with suppress(StoreDamaged):  # a damaged document is reported elsewhere
             budget = session.values.read(body).get("Budget", {})
         if type(budget.get("Pool")) is str:
             yield re.compile(re.escape(f"Pool {budget['Pool']}")), f"the pool {budget['Pool']!r}"
@@ -300,7 +300,7 @@ def _shared(
 
 
 def _owner(session: Session, key: str) -> str:
-    """Return the name of the execution of a request, or the name of a budget itself."""
+    """Return the name of the execution of a request, or the name of a budget."""
     number = owner_of(session, key)
     return key if number is None else _name(session, number)
 

@@ -1,8 +1,8 @@
 """Workers of a store, and their claims on executions.
 
-A worker is one connection to the file. It holds a lock that ends with its process, and renews its
-lease while it lives. One whose lock is free has died; one whose lease has run out may hang, so it
-is fenced: its next commit is refused, and others continue its executions.
+A worker is one connection to the store. It holds a lock that ends with its process, and renews its
+lease while it runs. A worker whose lock is free has died; one whose lease has expired may hang, so
+it is fenced: its next commit is refused, and others continue its executions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from asl.stores.tables import CLAIM, EXECUTION, WORKER
 __all__ = ["LEASE", "Cancellation", "Workers", "lock_of"]
 
 LEASE = 15.0
-"""Seconds after which a worker that has not renewed its lease is fenced."""
+"""Seconds after which a worker without a renewed lease is fenced."""
 
 FENCED = Select(WORKER, ("id",), {"fenced": 1})
 OWNED = Select(CLAIM, ("owner",), {"owner": is_set()})
@@ -107,15 +107,15 @@ class Cancellation(NamedTuple):
 
 
 class Workers:
-    """The claims of one store, as one thread has it."""
+    """The claims of one store, for one thread."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
 
-    # A worker's own life
+    # Life cycle of a worker
 
     def register(self, id: str, about: Json, now: float) -> None:
-        """Make this connection the worker *id*: its lock is held, its lease begins."""
+        """Register this connection as the worker *id*: take its lock and start its lease."""
         session = self.session
         session.insist_writable()
         session.connection.lock(lock_of(id))
@@ -137,7 +137,7 @@ class Workers:
         self.session.write(RENEW, now, self.session.worker)
 
     def leave(self) -> None:
-        """End this worker: others may take what it has claimed."""
+        """End this worker, so that others may take its executions."""
         session, id = self.session, self.session.worker
         if id is None:
             return
@@ -148,7 +148,7 @@ class Workers:
         session.connection.unlock(lock_of(id))
 
     def fence(self, now: float) -> list[str]:
-        """Fence the workers that have died or whose leases have run out; returns their ids."""
+        """Fence the workers that have died or whose leases have expired, and return their ids."""
         lost = [
             id
             for id, seen in self.session.select(SEEN)
@@ -161,7 +161,7 @@ class Workers:
         return lost
 
     def _is_there(self, id: str) -> bool:
-        """Whether the process of another worker lives."""
+        """Return whether the process of another worker is alive."""
         return self.session.connection.is_locked(lock_of(id))
 
     # Claims
@@ -171,9 +171,10 @@ class Workers:
         self.session.write(OWN, number, self.session.worker)
 
     def acquire(self, number: int) -> bool:
-        """Take what a dead worker ran, whose lock is held here; False where a living one runs it.
+        """Claim an execution whose lock is held here; return False if a live worker runs it.
 
-        It is committed immediately: another worker may take it over without the lock.
+        The claim is committed immediately, because another worker may take it over without the
+        lock.
         """
         session = self.session
         if session.look(OWNER, number) in (None, (session.worker,)):
@@ -187,7 +188,9 @@ class Workers:
         return True
 
     def take_over(self, number: int) -> bool:
-        """Claim what a fenced worker ran, whose lock it may still hold."""
+        """Claim an execution of a fenced worker, which may still hold its lock; return whether it
+        succeeded.
+        """
         session = self.session
         with session.transaction():
             owner = session.look(OWNER, number)
@@ -197,42 +200,47 @@ class Workers:
         return True
 
     def is_owned(self, number: int) -> bool:
-        """Whether another worker that lives runs an execution."""
+        """Return whether another live worker runs an execution."""
         found = self.session.look(OWNER, number)
         if found is None or found[0] == self.session.worker:
             return False
         return self.session.look(IS_ALIVE, *found) is not None and self._is_there(found[0])
 
     def is_fenced(self, number: int) -> bool:
-        """Whether the worker that runs an execution is fenced."""
+        """Return whether the worker that runs an execution is fenced."""
         owner = self.session.look(OWNER, number)
         return owner is not None and self.session.look(IS_FENCED, *owner) is not None
 
     def release(self, number: int) -> None:
-        """Record with the next commit that this worker runs an execution no more."""
+        """Record with the next commit that this worker no longer runs an execution."""
         self.session.write(RELEASE, number, self.session.worker)
 
     def forget(self, number: int) -> None:
-        """Forget with the next commit what is known of an execution that has ended."""
+        """Delete the claim of an ended execution with the next commit."""
         self.session.write(FORGET, number)
 
     def ready(self, now: float, most: int) -> list[tuple[int, str]]:
-        """Return executions that any worker may run: new ones, and paused ones that are due."""
+        """Return executions that any worker may run: new ones, and paused ones that are due.
+
+        Args:
+            now: Current time in epoch seconds.
+            most: Maximum number.
+        """
         found = [*self._due(now, most), *self._above_due(now), *self._new(most)]
         return [*dict.fromkeys(found)]
 
     def _due(self, now: float, most: int) -> list[tuple[int, str]]:
-        """Return paused executions whose time has come, the longest due first."""
+        """Return paused executions that are due, longest due first."""
         limit = most
         while True:
             rows = self.session.select(DUE, now, limit)
             free = self._free([(number, name) for number, name, _ in rows])
             if len(free) >= most or len(rows) < limit:
                 return free[:most]
-            limit *= 4  # many are claimed, or lack something
+            limit *= 4  # many are claimed or lack bindings
 
     def _new(self, most: int) -> list[tuple[int, str]]:
-        """Return executions that have not begun, or whose process has died."""
+        """Return executions that have not started, or whose process has died."""
         free: list[tuple[int, str]] = []
         last, rows = -1, [(0, "")]
         while rows and len(free) < most:
@@ -242,7 +250,7 @@ class Workers:
         return free[:most]
 
     def _above_due(self, now: float) -> list[tuple[int, str]]:
-        """Return the top executions that have started one whose time has come."""
+        """Return the root executions with a due descendant."""
         tops: list[tuple[int, str]] = []
         level = {parent for (parent,) in self.session.select(DUE_PARTS, now)}
         seen: set[int] = set()
@@ -260,7 +268,7 @@ class Workers:
     def _free(self, executions: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
         """Return the executions that no worker runs and that lack no bindings, in their order.
 
-        What a fenced worker ran is free, though that may still hold its lock.
+        Executions of a fenced worker are free, even if it still holds the lock.
         """
         if not executions:
             return []
@@ -281,22 +289,22 @@ class Workers:
         ]
 
     def next_wake(self, now: float) -> float | None:
-        """Return the epoch second, later than *now*, at which the next execution is due."""
+        """Return the epoch second after *now* at which the next execution is due, None for none."""
         found = self.session.select(NEXT_WAKE, now, 1)
         return found[0][0] if found else None
 
-    # What executions lack
+    # Missing bindings
 
     def put_needs(self, number: int, needs: Sequence[str]) -> None:
-        """Record with the next commit what is not bound that an execution needs; [] for nothing."""
+        """Record the missing bindings of an execution with the next commit; [] for none."""
         self.session.write(NEED, number, encode([*needs]) if needs else None)
 
     def put_timer(self, number: int, wake: float | None) -> None:
-        """Record with the next commit for which time a paused execution waits, None for none."""
+        """Record the wake time of a paused execution with the next commit, None for none."""
         self.session.write(TIME, number, wake)
 
     def needing(self) -> list[tuple[int, str, list[str]]]:
-        """Return the executions that wait for missing bindings, with these."""
+        """Return the executions with missing bindings, and these."""
         rows = self.session.select(NEEDING)
         if not rows:
             return []
@@ -309,14 +317,14 @@ class Workers:
         ]
 
     def needs(self, number: int) -> list[str]:
-        """Return what an execution needs and no worker has bound."""
+        """Return the missing bindings of an execution."""
         found: list[str] = []
         for (needs,) in self.session.select(NEEDS, number):
             found = self._sentences(needs)
         return found
 
     def _sentences(self, kept: bytes) -> list[str]:
-        """Return what an execution needs; a damaged row is one more thing that keeps it."""
+        """Return the missing bindings of an execution; a damaged row is reported as one."""
         try:
             with self.session.reading("what an execution needs"):
                 return [str(each) for each in self.session.values.read(kept)]
@@ -324,11 +332,11 @@ class Workers:
             return [damage.what]
 
     def alive(self) -> list[str]:
-        """Return the ids of the workers that live, this one among them."""
+        """Return the ids of the live workers, including this one."""
         ids = [id for id, _ in self.session.select(SEEN)]
         return [id for id in ids if id == self.session.worker or self._is_there(id)]
 
-    # Cancelling, and answers
+    # Cancellation and answers
 
     def cancel(self, number: int, error: str | None, cause: str | None) -> None:
         """Request the cancellation of an execution from the process that runs it."""
@@ -336,7 +344,7 @@ class Workers:
         self.session.flush()
 
     def cancelled(self) -> list[Cancellation]:
-        """Return the executions that are to be cancelled."""
+        """Return the executions to cancel."""
         return [
             Cancellation(number, name, *self._reason(kept))
             for number, kept in self.session.select(CANCELLED)
@@ -345,12 +353,14 @@ class Workers:
         ]
 
     def cancellation(self, number: int) -> tuple[str | None, str | None] | None:
-        """Return error and cause with which an execution is to be cancelled, None if it is not."""
+        """Return error and cause of the requested cancellation of an execution, None without
+        one.
+        """
         found = self.session.look(CANCELLATION, number)
         return None if found is None else self._reason(found[0])
 
     def _reason(self, kept: bytes) -> tuple[str | None, str | None]:
-        """Return error and cause of a cancellation; of a damaged row nothing but that is known."""
+        """Return error and cause of a cancellation; both None for a damaged row."""
         try:
             with self.session.reading("why an execution is cancelled"):
                 error, cause = self.session.values.read(kept)
@@ -359,5 +369,5 @@ class Workers:
             return None, damage.what
 
     def answered(self) -> Iterable[str]:
-        """Return the ids of requests and tokens whose answers were not taken up."""
+        """Return the ids of requests and tokens with unused answers."""
         return answered_ids(self.session)

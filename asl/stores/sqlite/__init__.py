@@ -1,4 +1,4 @@
-"""Executions in one file of SQLite: no server, one writer at a time."""
+"""Executions in an SQLite file: no server, one writer at a time."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class SqliteBackend:
     """A file of executions (protocol `asl.stores.backend.StoreBackend`).
 
     Args:
-        path: The file.
-        synchronous: SQLite's pragma of this name: with `FULL` what is acknowledged survives a loss
-            of power, with `NORMAL` the death of the process.
+        path: Path of the file.
+        synchronous: SQLite's pragma of this name: with `FULL` commits survive a loss of power, with
+            `NORMAL` the death of the process.
 
     Raises:
-        StoreError: The path is that of a folder.
+        StoreError: The path is a folder.
     """
 
     def __init__(self, path: str | os.PathLike[str], synchronous: str = "FULL") -> None:
@@ -32,7 +32,7 @@ class SqliteBackend:
         if not self.place.name:
             raise StoreError(f"a store is a file, and '{path}' is a folder")
         self._path = self.place.absolute()
-        """Where it is, wherever the process goes."""
+        """The absolute path, independent of the current folder."""
         self._synchronous = synchronous
 
     @property
@@ -41,11 +41,11 @@ class SqliteBackend:
         return f"{self.place}.checkpoints"
 
     def connect(self) -> SqliteConnection:
-        """Open the file for the thread that calls."""
+        """Open the file for the calling thread."""
         return SqliteConnection(self._path, self.place, self._synchronous)
 
     def faults(self) -> Iterator[str]:
-        """Yield what the beginning and the size of the file say that is damaged (SQLite)."""
+        """Yield the faults of the file's header and size."""
         with self._path.open("rb") as file:
             head = file.read(HEADER)
             size = file.seek(0, 2)

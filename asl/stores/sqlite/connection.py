@@ -36,9 +36,9 @@ from asl.stores.statements import Append, Delete, Insert, Row, Select, Update, V
 __all__ = ["SYNCHRONOUS", "SqliteConnection", "guard"]
 
 VERSION: Final = 1
-"""The version of the tables."""
+"""Version of the tables."""
 APPLICATION_ID: Final = 0x41534C53
-"""`ASLS`: marks a SQLite file as a store of ours."""
+"""`ASLS`: marks an SQLite file as a store."""
 SYNCHRONOUS: Final = ("OFF", "NORMAL", "FULL", "EXTRA")
 
 FORKED: Final = (
@@ -49,7 +49,7 @@ _CHANGES: Final = (Insert, Update, Delete, Append)
 
 
 class _Errors:
-    """Names what SQLite raises within; every commit enters it, and a generator would cost more."""
+    """Converts SQLite's exceptions; a class, because a generator would slow down every commit."""
 
     __slots__ = ("_connection",)
 
@@ -65,16 +65,16 @@ class _Errors:
 
 
 class SqliteConnection:
-    """One file, for the thread that has opened it.
+    """A file as the thread that opened it uses it.
 
     Args:
-        path: The file; it is made, readable by its owner only, where there is none.
-        place: The path as messages name it.
+        path: The file; created with access for its owner only if it is missing.
+        place: The path for messages.
         synchronous: SQLite's pragma of this name.
 
     Raises:
-        StoreError: It cannot be opened, or is no store.
-        StoreDamaged: It is not what was written.
+        StoreError: The file cannot be opened, or is not a store.
+        StoreDamaged: The file is damaged.
     """
 
     def __init__(self, path: Path, place: Path, synchronous: str) -> None:
@@ -86,11 +86,11 @@ class SqliteConnection:
         self.place = place
         self._log = f"{path}-wal"
         self.patience = BUSY
-        """Seconds to wait for others that are writing."""
+        """Seconds to wait for other writers."""
         self.reached: Callable[[str], object] = _nothing
         self._thread = get_ident()
         self._is_inherited = False
-        """Whether this process was forked since: it is of no use here."""
+        """Whether the process was forked since; the connection cannot be used then."""
         how = reading_mode(path)
         _refuse_left(path)
         self.refusal = None if how is None else READ_ONLY
@@ -102,8 +102,8 @@ class SqliteConnection:
         _OPEN.add(self)
 
     def _open_to_write(self, synchronous: str) -> None:
-        """Open the file to read and write; only to read where a full disk allows no more."""
-        with suppress(OSError):  # SQLite names the reason
+        """Open the file for writing, or only for reading if the disk is full."""
+        with suppress(OSError):  # SQLite's error names the reason
             create_private_file(self.path)
         try:
             self._open(None, synchronous)
@@ -114,7 +114,7 @@ class SqliteConnection:
             self._open(reading_mode_without_index(self.path), synchronous)
 
     def _open(self, how: str | None, synchronous: str) -> None:
-        """Open the file as SQLite's URI parameter *how* says, to write where it is None."""
+        """Open the file with SQLite's URI parameter *how*; None to write."""
         place = self.path if how is None else f"{self.path.absolute().as_uri()}?{how}"
         self._file = sqlite3.connect(place, isolation_level=None, timeout=BUSY, uri=how is not None)
         try:
@@ -151,7 +151,7 @@ class SqliteConnection:
             self._create()
 
     def _create(self) -> None:
-        """Make the tables, unless another process has done so since."""
+        """Create the tables, unless another process has done so meanwhile."""
         run = self._file.execute
         run("BEGIN IMMEDIATE")
         if run("PRAGMA user_version").fetchone() != (VERSION,):
@@ -162,7 +162,7 @@ class SqliteConnection:
         run("COMMIT")
 
     def named(self, error: BaseException) -> StoreError | None:
-        """Return the error that says what SQLite has raised, None for what others have."""
+        """Return the error for an exception of SQLite, None for other exceptions."""
         match error:
             case sqlite3.ProgrammingError():
                 return StoreError(f"{self.place}: {CLOSED if self.is_closed else error}")
@@ -174,15 +174,15 @@ class SqliteConnection:
                 return StoreDamaged(self.place, str(error))
             case OSError():
                 return StoreError(f"{self.place}: {error.strerror}: {error.filename}")
-            case UnicodeEncodeError() | OverflowError():  # what was asked for, not what is kept
+            case UnicodeEncodeError() | OverflowError():  # the argument is wrong, not the file
                 return StoreError(f"{self.place}: {error}")
         return None
 
-    # Its life
+    # Life cycle
 
     @property
     def is_usable(self) -> bool:
-        """Whether this is the thread, and the process, that has opened it."""
+        """Return whether thread and process are those that opened it."""
         return self._thread == get_ident() and not self._is_inherited
 
     @property
@@ -191,16 +191,16 @@ class SqliteConnection:
         return self._locks.closed
 
     def close(self) -> None:
-        """Close the file and leave its locks."""
+        """Close the file and release its locks."""
         self._file.close()
         self._locks.close()
 
     def inherit(self) -> None:
-        """Behind a fork, let go of what belongs to the parent, its locks above all.
+        """After a fork, release the resources of the parent process, especially its locks.
 
-        SQLite would take the parent's locks on the file for those of a connection that is opened
-        here. So the parent's is closed, unless a transaction is under way on it, or a call of a
-        thread that is not there any more; then the file is refused in this process.
+        SQLite would attribute the parent's locks on the file to a new connection of this process.
+        So the parent's connection is closed, unless it has a transaction, or a call of a thread
+        that the fork did not copy; then this process refuses the file.
         """
         if self.is_usable and not self._file.in_transaction:
             self._file.close()
@@ -212,21 +212,21 @@ class SqliteConnection:
     # Locks
 
     def lock(self, number: int) -> bool:
-        """Take a lock that ends with this process; False where somebody else has it."""
+        """Take a lock that ends with this process; return False if another one holds it."""
         return self._locks.take(number)
 
     def unlock(self, number: int) -> None:
-        """Leave a lock."""
+        """Release a lock."""
         self._locks.leave(number)
 
     def is_locked(self, number: int) -> bool:
-        """Whether somebody else holds a lock."""
+        """Return whether another connection holds a lock."""
         return self._locks.is_held(number)
 
     # Reading
 
     def version(self) -> tuple[int, int]:
-        """Return SQLite's counts of what others have written, and of what was written here."""
+        """Return SQLite's counts of writes by others and by this connection."""
         with _Errors(self):
             (foreign,) = self._file.execute("PRAGMA data_version").fetchone()
             return foreign, self._file.total_changes
@@ -238,18 +238,18 @@ class SqliteConnection:
         """
         try:
             found = os.stat(self._log)
-        except OSError:  # nothing has been written since it was put away
+        except OSError:  # nothing has been written since the log was removed
             return 0, 0
         return found.st_mtime_ns, found.st_size
 
     def select(self, statement: Select, values: Values = ()) -> list[Row]:
-        """Return the rows that a statement asks for."""
+        """Return the rows of a query."""
         sql = compiled(statement)
         with _Errors(self):
             return self._file.execute(sql.sql, sql.values(values)).fetchall()
 
     def scan(self, statement: Select, values: Values = ()) -> Iterator[Row]:
-        """Yield the rows that a statement asks for one by one."""
+        """Yield the rows of a query one by one."""
         sql = compiled(statement)
         with _Errors(self):
             yield from self._file.execute(sql.sql, sql.values(values))
@@ -260,22 +260,22 @@ class SqliteConnection:
             return self._file.execute(TRACE, (place, number, first)).fetchall()
 
     def faults(self) -> Iterator[str]:
-        """Yield what SQLite finds wrong with the file."""
+        """Yield the results of SQLite's integrity check."""
         with _Errors(self):
             for (said,) in self._file.execute("PRAGMA integrity_check"):
                 if said != "ok":
                     yield said
 
     def _copy_to(self, target: sqlite3.Connection) -> None:
-        """Copy the file as it is committed (SQLite, online backup)."""
+        """Copy the committed content of the file (SQLite, online backup)."""
         with _Errors(self):
             self._file.backup(target)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the file, readable by its owner only (SQLite's online backup).
+        """Copy the file atomically, with access for its owner only (SQLite, online backup).
 
-        The copy is there as a whole or not at all. Raises StoreError if the file exists or cannot
-        be written.
+        Raises:
+            StoreError: The file exists or cannot be written.
         """
         path = os.fspath(path)
         if os.path.lexists(path):
@@ -298,7 +298,7 @@ class SqliteConnection:
     # Writing
 
     def commit(self, writes: Iterable[Write], check: Callable[[], object] | None) -> None:
-        """Make changes in one transaction; a single one that nothing checks is one by itself."""
+        """Make changes in one transaction; a single unchecked change is one by itself."""
         writes = [*writes]
         with _Errors(self):
             match writes:
@@ -330,7 +330,7 @@ class SqliteConnection:
             yield
             self.reached("commit.written")
             run("COMMIT")
-        except BaseException:  # whatever has cut it off: nothing of it is left in the file
+        except BaseException:  # after any exception nothing of it remains in the file
             if self._file.in_transaction:
                 run("ROLLBACK")
             raise
@@ -339,8 +339,8 @@ class SqliteConnection:
     def _begin(self) -> None:
         """Begin a write transaction as soon as no other process writes.
 
-        SQLite would sleep for longer and longer between two attempts, so of several processes that
-        write all the time each would mostly sleep.
+        SQLite would sleep longer and longer between two attempts, so several processes with
+        frequent writes would mostly sleep.
         """
         run = self._file.execute
         run("PRAGMA busy_timeout = 0")
@@ -361,24 +361,28 @@ class SqliteConnection:
 
 
 _OPEN: Final[WeakSet[SqliteConnection]] = WeakSet()
-"""The connections of this process."""
+"""Connections of this process."""
 _LEFT: Final[list[SqliteConnection]] = []
-"""Those of the parent that cannot be closed here."""
+"""Connections of the parent that cannot be closed here."""
 
 
 def _behind_a_fork() -> None:
-    """Let go of the parent's connections."""
+    """Release the parent's connections."""
     for connection in [*_OPEN]:
         if not connection.is_closed:
             connection.inherit()
 
 
-if hasattr(os, "register_at_fork"):  # where processes fork
+if hasattr(os, "register_at_fork"):  # on systems with fork
     os.register_at_fork(after_in_child=_behind_a_fork)
 
 
 def _refuse_left(path: Path) -> None:
-    """Raise StoreError for a file that the parent's connections are still open to."""
+    """Check that no connection of the parent has a file open.
+
+    Raises:
+        StoreError: One has.
+    """
     if any(path.exists() and path.samefile(left.path) for left in _LEFT if left.path.exists()):
         raise StoreError(f"{path}: {FORKED}")
 

@@ -1,4 +1,4 @@
-"""One process at a time works on an execution: locks that die with the process that holds them."""
+"""Locks on executions, which end with the process that holds them."""
 
 import os
 import struct
@@ -19,7 +19,7 @@ UNSUPPORTED = (
     "or under WSL"
 )
 _OFD_SETLK = getattr(fcntl, "F_OFD_SETLK", None) if sys.platform == "linux" else None
-"""Linux has locks of the open file: two stores of one process exclude each other, too."""
+"""Linux's locks of the open file, which also exclude two stores of one process."""
 _OFD_GETLK = None if _OFD_SETLK is None else fcntl.F_OFD_GETLK
 _FLOCK = "hhqqi4x"
 """`struct flock` of 64-bit Linux: type, whence, start, length, pid."""
@@ -31,14 +31,15 @@ class Locks:
     def __init__(self, path: Path, read_only: bool = False) -> None:
         self.closed = False
         self._file = -1
-        """-1 if the file does not exist and cannot be created: no lock is held."""
+        """File descriptor; -1 if the file does not exist and cannot be created, so that no lock is
+        held."""
         if not read_only:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         elif _OFD_GETLK is not None and path.exists():
             self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def take(self, number: int) -> bool:
-        """Lock an execution; False where somebody else has it."""
+        """Lock an execution; return False if another connection holds the lock."""
         try:
             if _OFD_SETLK is None:
                 fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
@@ -61,7 +62,7 @@ class Locks:
         return False
 
     def leave(self, number: int) -> None:
-        """Unlock an execution; what is closed has unlocked it already."""
+        """Unlock an execution; after `close` this does nothing."""
         if self.closed:
             return
         if _OFD_SETLK is None:
@@ -73,7 +74,7 @@ class Locks:
         self.close()
 
     def close(self) -> None:
-        """Unlock all. The number of the file may belong to another one from now on."""
+        """Release all locks. The file descriptor may be reused afterwards."""
         if self._file >= 0:
             os.close(self._file)
         self.closed, self._file = True, -1

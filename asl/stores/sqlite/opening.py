@@ -1,4 +1,4 @@
-"""How a file is opened: to write where it can be, otherwise to read what is there."""
+"""Modes of opening a file: to write if possible, otherwise to read."""
 
 import os
 import sqlite3
@@ -24,9 +24,9 @@ __all__ = [
 ]
 
 BUSY: Final = 10.0
-"""Seconds to wait for another process that is writing."""
+"""Seconds to wait for another writing process."""
 SOON: Final = 0.0005
-"""Seconds between two attempts to run a statement for which others are in the way."""
+"""Seconds between two attempts to run a blocked statement."""
 FULL: Final = "the disk is full: nothing more is recorded until there is room"
 NO_FILES: Final = (
     "no file can be written beside it, so nothing can be recorded: is the disk full, or the folder "
@@ -34,16 +34,16 @@ NO_FILES: Final = (
 )
 READ_ONLY: Final = "it is read-only: executions cannot be recorded there"
 WITHOUT_INDEX: Final = "mode=rw"
-"""Opens a file by a connection that needs no index of the write-ahead log on the disk."""
+"""Opens a file on a connection that needs no index of the write-ahead log on the disk."""
 
 
 def reading_mode(path: Path) -> str | None:
-    """Return how SQLite opens a file that cannot be written, None for one that can.
+    """Return how SQLite opens a read-only file, None for a writable one.
 
-    The last writes are in its write-ahead log, unless the last writer removed that.
+    The last writes are in its write-ahead log, unless the last writer removed it.
 
     Raises:
-        StoreError: The file cannot be read without writing, or no file can have this path.
+        StoreError: The file cannot be read without writing, or the path is invalid.
     """
     exists = _exists(path)
     last, shared = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
@@ -61,16 +61,16 @@ def reading_mode(path: Path) -> str | None:
 
 
 def reading_mode_without_index(path: Path) -> str:
-    """Return how SQLite opens a file where not even the index of its log can be written.
+    """Return how SQLite opens a file if not even the index of its log can be written.
 
-    Without a log the file itself is all there is. With one, a connection that excludes all others
-    has the index in its memory.
+    Without a log the file is complete. With one, an exclusive connection has the index in its
+    memory.
     """
     return WITHOUT_INDEX if has_content(path.with_name(path.name + "-wal")) else "immutable=1"
 
 
 def has_content(path: Path) -> bool:
-    """Whether there is a file that is not empty."""
+    """Return whether a file exists and is not empty."""
     try:
         return path.stat().st_size > 0
     except OSError:
@@ -78,19 +78,22 @@ def has_content(path: Path) -> bool:
 
 
 def run_when_free(file: sqlite3.Connection, statement: str, patience: float) -> None:
-    """Run a statement that SQLite refuses while others write, as soon as they do not.
+    """Run a statement that SQLite refuses while others write, as soon as they have finished.
 
     Args:
         file: The connection.
         statement: The statement.
         patience: Seconds for which to try.
+
+    Raises:
+        sqlite3.OperationalError: Others still write after that time, or the statement fails.
     """
     deadline = monotonic() + patience
     while True:
         try:
             file.execute(statement)
         except sqlite3.OperationalError as error:
-            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY  # for whatever reason
+            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY  # for any reason
             if not is_busy or monotonic() > deadline:
                 raise
             sleep(SOON)
@@ -108,7 +111,7 @@ def use_wal(file: sqlite3.Connection) -> None:
 
 
 def refusal_of(error: sqlite3.OperationalError | OSError) -> str | None:
-    """Return why a file cannot be opened to write, None where it cannot be read either."""
+    """Return why a file cannot be opened to write, None if it cannot be read either."""
     if isinstance(error, OSError):
         if error.errno in (ENOSPC, EDQUOT):
             return FULL
@@ -121,7 +124,11 @@ def refusal_of(error: sqlite3.OperationalError | OSError) -> str | None:
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is a file; raises StoreError for a path that none can have."""
+    """Return whether a file exists.
+
+    Raises:
+        StoreError: The path is invalid.
+    """
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -132,10 +139,10 @@ def _exists(path: Path) -> bool:
 
 
 def advice(error: sqlite3.OperationalError) -> str:
-    """Return what SQLite says, and what to do about it."""
+    """Return SQLite's message and what to do about it."""
     text = str(error)
     # Even reading takes disk space, for the index of the write-ahead log. An
-    # error that Python raises by itself has no code.
+    # error raised by Python itself has no code.
     no_index = getattr(error, "sqlite_errorname", None) == "SQLITE_IOERR_SHMSIZE"
     if "locked" in text:
         return f"another program has been writing to it for {BUSY:g} seconds"

@@ -32,7 +32,7 @@ TRACE: Final = (
     "ON step.place = back.before AND step.number = back.number - 1 WHERE back.number > ?) "
     "SELECT number, place FROM back"
 )
-"""The steps from the last one back to a number."""
+"""Steps from the last one back to a number."""
 _APPEND: Final = (
     "INSERT INTO step (execution, number, before, hash, body) "
     "VALUES (?, ?, (SELECT place FROM head WHERE execution = ?), ?, ?)"
@@ -51,7 +51,7 @@ _HISTORIES: Final = """
 
 
 def schema() -> Iterator[str]:
-    """Yield the statements that make all tables."""
+    """Yield the statements that create all tables."""
     for table in TABLES:
         yield _created(table)
         for index in table.indexes:
@@ -66,7 +66,7 @@ def schema() -> Iterator[str]:
 
 
 def _created(table: Table) -> str:
-    """Return the statement that makes a table."""
+    """Return the statement that creates a table."""
     columns = []
     for name, column in table.columns.items():
         text = f"{name} {_TYPES[column.type]}"
@@ -83,7 +83,7 @@ def _created(table: Table) -> str:
         columns.append("guard INTEGER")
     if len(table.key) > 1:
         columns.append(f"PRIMARY KEY ({', '.join(table.key)})")
-    # A table by a number has its rows in the order of that already.
+    # A table with a numeric key is sorted by it already.
     by_number = len(table.key) == 1 and table.columns[table.key[0]].type is int
     return (
         f"CREATE TABLE {table.name} ({', '.join(columns)}){'' if by_number else ' WITHOUT ROWID'}"
@@ -91,7 +91,7 @@ def _created(table: Table) -> str:
 
 
 def _guards(table: Table) -> Iterator[str]:
-    """Yield the triggers that keep the checksums of the rows of a table up to date."""
+    """Yield the triggers that update the checksums of a table's rows."""
     columns = ", ".join(table.columns)
     row = " AND ".join(f"{key} = NEW.{key}" for key in table.key)
     for name, event in (("made", "INSERT"), ("changed", f"UPDATE OF {columns}")):
@@ -102,13 +102,13 @@ def _guards(table: Table) -> Iterator[str]:
 
 
 class Compiled(NamedTuple):
-    """The SQL of a statement, and which of its values are lists."""
+    """The SQL of a statement, and the indices of its list values."""
 
     sql: str
     lists: tuple[int, ...]
 
     def values(self, values: Values) -> Values:
-        """Return the values as SQLite takes them: a list as JSON."""
+        """Return the values in SQLite's form: a list as JSON."""
         if not self.lists:
             return values
         return tuple(
@@ -117,7 +117,7 @@ class Compiled(NamedTuple):
 
 
 _COMPILED: Final[dict[Change | Select, Compiled]] = {}
-"""By identity: statements are made once."""
+"""By identity, since statements are created once."""
 
 
 def compiled(statement: Change | Select) -> Compiled:
@@ -129,7 +129,7 @@ def compiled(statement: Change | Select) -> Compiled:
 
 
 def parameters(change: Change, values: Iterable[Values]) -> list[Values]:
-    """Return the values of uses of a change as SQLite takes them."""
+    """Return the values of several uses of a change in SQLite's form."""
     if isinstance(change, Append):
         return [_of_step(*step) for step in values]
     sql = compiled(change)
@@ -137,7 +137,9 @@ def parameters(change: Change, values: Iterable[Values]) -> list[Values]:
 
 
 def _of_step(execution: int, number: int, hash: bytes, body: bytes) -> Values:
-    """Return the values of a step; for bytes `sqlite3` looks for adapters, a copy costs less."""
+    """Return the values of a step; copying bytes is cheaper than `sqlite3`'s search for an
+    adapter.
+    """
     return execution, number, execution, bytearray(hash), bytearray(body)
 
 
@@ -197,8 +199,8 @@ def _with(sql: str, where: Where, before: int = 0, by: str | None = None) -> Com
     Args:
         sql: The statement.
         where: The conditions.
-        before: How many values come before theirs.
-        by: The column whose index is to be used.
+        before: Number of values before theirs.
+        by: Column whose index to use; None to let SQLite choose.
     """
     lists = []
     for condition in where.values():
@@ -214,7 +216,7 @@ def _with(sql: str, where: Where, before: int = 0, by: str | None = None) -> Com
 def _conditions(where: Where, by: str | None = None) -> str:
     if not where:
         return ""
-    # SQLite uses no index for a column after a sign.
+    # SQLite uses no index for a column with a sign.
     named = ((name if by in (None, name) else f"+{name}", test) for name, test in where.items())
     return " WHERE " + " AND ".join(_condition(name, test) for name, test in named)
 
@@ -244,7 +246,7 @@ def _condition(column: str, test: Condition) -> str:
 
 
 def _begins(column: str, value: object) -> str:
-    """Return the condition for a text or bytes that begin so; `LIKE` would read signs in it."""
+    """Return the condition for a prefix; `LIKE` would interpret its wildcards."""
     if value is PARAMETER:
         return f"instr({column}, ?) = 1"
     assert isinstance(value, (str, bytes))
