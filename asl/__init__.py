@@ -225,9 +225,9 @@ _LAZY = {
     "test_state": "asl.runs.state_tests",
     "variable_references": "asl.documents.checking",
 }
-"""Where the names are that a call loads when it is made."""
+"""Modules of the names that are loaded on first use."""
 
-if not TYPE_CHECKING:  # a type checker would take any name for one of ours
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
 
     def __getattr__(name: str) -> Any:
         if name in _LAZY:

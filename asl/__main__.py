@@ -1,4 +1,4 @@
-"""`python -m asl` is the command `asl`."""
+"""Entry point of `python -m asl`, which is the command `asl`."""
 
 from asl.cli.main import main
 

@@ -116,9 +116,10 @@ def takes_bindings(function: _Public) -> _Public:
 
 
 def refuse_unknown(function: Callable[..., object], given: Mapping[str, object]) -> None:
-    """Raise TypeError for an option that a function does not take, worded as by Python 3.13.
+    """Refuse options that a function does not take.
 
-    Older versions do not name the nearest option.
+    Raises:
+        TypeError: There is one; the message has Python 3.13's words and names the nearest option.
     """
     if given.keys() <= _NAMES:
         return
@@ -182,7 +183,11 @@ class ResolvedBindings(NamedTuple):
 def bind(
     bindings: Bindings, program: Program | None = None, *, ignore_blocks: bool = False
 ) -> ResolvedBindings:
-    """Resolve the bindings for runs of *program*; raise AslError for an invalid one."""
+    """Resolve the bindings for runs of *program*.
+
+    Raises:
+        AslError: A binding is invalid.
+    """
     check_forms(bindings)
     services = _services(bindings, program, ignore_blocks)
     services.prices = _prices(bindings.get("prices"))
@@ -227,7 +232,11 @@ def _definitions(services: Services) -> Mapping[str, AgentDefinition]:
 
 
 def check_forms(bindings: Bindings) -> None:
-    """Raise AslError for a binding of the wrong type."""
+    """Check the types of bindings.
+
+    Raises:
+        AslError: A binding has the wrong type.
+    """
     for name, what in _NAMED.items():
         given = bindings.get(name)
         if given is not None and not isinstance(given, Mapping):
@@ -375,11 +384,15 @@ def _storages(checkpoints: Mapping[str, Any] | None) -> Mapping[str, Storage]:
     return storages
 
 
-# Other things that every run is given
+# Other arguments of a run
 
 
 def check_input(data: Json, profile: Profile) -> None:
-    """Raise AslError if the input is longer than the profile's quota."""
+    """Check the size of the input against the profile's quota.
+
+    Raises:
+        AslError: It is larger.
+    """
     most = profile.quotas.input_characters
     if most is None or fits(data, most):  # no text has more characters than bytes
         return
@@ -392,13 +405,21 @@ def check_input(data: Json, profile: Profile) -> None:
 
 
 def check_name(name: str | None) -> None:
-    """Raise AslError if an execution cannot have this name."""
+    """Check the name of an execution.
+
+    Raises:
+        AslError: An execution cannot have it.
+    """
     if name is not None and not (isinstance(name, str) and name.isprintable() and name):
         raise AslError(f"the name of an execution must be printable text, got {name!r}")
 
 
 def resolve_clock(clock: str | Clock) -> Clock:
-    """Return the clock with this name, or the clock itself; raise AslError for anything else."""
+    """Return the clock of a name, or a clock object itself.
+
+    Raises:
+        AslError: The value is neither.
+    """
     if clock == "virtual":
         return VirtualClock()
     if clock == "wall":
@@ -409,6 +430,10 @@ def resolve_clock(clock: str | Clock) -> Clock:
 
 
 def refuse_running_loop() -> None:
-    """Raise AslError if an event loop is running, which a blocking call would stop."""
+    """Check that no event loop is running, which a blocking call would stop.
+
+    Raises:
+        AslError: One is running.
+    """
     if has_running_loop():
         raise AslError("asl.run blocks the running event loop: use await asl.arun instead")

@@ -1,4 +1,4 @@
-"""What AWS's client asks about definitions, answered here."""
+"""The operations of AWS's client on definitions, without AWS."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from asl.runs.state_tests import test_state
 __all__ = ["StepFunctions"]
 
 MAX_RESULTS: Final = 100
-"""How many diagnostics one answer has (AWS, ValidateStateMachineDefinition)."""
+"""Maximum number of diagnostics in a response (AWS, ValidateStateMachineDefinition)."""
 TYPES: Final = ("STANDARD", "EXPRESS")
 SEVERITIES: Final = ("ERROR", "WARNING")
 _VALUES: Final = frozenset(
@@ -33,14 +33,17 @@ _VALUES: Final = frozenset(
         "toleratedFailurePercentage",
     }
 )
-"""The members of `inspectionData` that are no texts of JSON."""
+"""Members of `inspectionData` that are not JSON texts."""
 
 
 class StepFunctions:
     """The methods of `boto3.client("stepfunctions")` that need no deployment.
 
-    Parameters and answers are AWS's: data are texts of JSON. `agents` and `resources` answer the
-    Tasks that are tested without a mock.
+    Parameters and responses are AWS's: data are JSON texts.
+
+    Args:
+        agents: Handlers of tested Tasks without a mock, by `Agent`.
+        resources: Handlers by `Resource`.
     """
 
     def __init__(
@@ -99,9 +102,16 @@ class StepFunctions:
         severity: str = "ERROR",
         maxResults: int = 0,  # noqa: N803
     ) -> dict[str, Json]:
-        """Check a definition; raises AslError for a parameter that AWS does not take.
+        """Check a definition.
 
-        `type` is one of `TYPES`, `severity` the least that is told, one of `SEVERITIES`.
+        Args:
+            definition: The definition as JSON text.
+            type: One of `TYPES`.
+            severity: The lowest severity to report, one of `SEVERITIES`.
+            maxResults: Maximum number of diagnostics; 0 for the default.
+
+        Raises:
+            AslError: AWS does not accept a parameter.
         """
         for what, given, known in (("type", type, TYPES), ("severity", severity, SEVERITIES)):
             if given not in known:
@@ -119,14 +129,18 @@ class StepFunctions:
 
 
 def _read(definition: str) -> Document:
-    """Read a text; it is never the path of a file."""
+    """Read a text, which is never taken as the path of a file."""
     if type(definition) is not str:
         raise AslError(f"definition is a text of JSON, not {definition!r:.100}")
     return load(definition.encode(errors="surrogatepass"), format="json")
 
 
 def _is_task(document: Document, name: str | None) -> bool:
-    """Whether the state to test is a Task; raises InvalidDocument where the definition is wrong."""
+    """Return whether the state to test is a Task.
+
+    Raises:
+        InvalidDocument: The definition has errors.
+    """
     kinds = [document.value.get("Type")]
     if "States" in document.value:
         check(document, profile="aws").raise_for_errors()
@@ -135,7 +149,7 @@ def _is_task(document: Document, name: str | None) -> bool:
 
 
 def _mock(mock: Any) -> Mapping[str, Json]:
-    """Return a mock with the value of its result, any other as it is."""
+    """Return a mock with its result as a value instead of JSON text."""
     if not isinstance(mock, Mapping) or "result" not in mock:
         return mock
     return {**mock, "result": _parsed(mock["result"], "Mocked result")}

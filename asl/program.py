@@ -1,4 +1,4 @@
-"""Layer 2: a compiled workflow. Built once by the compiler, never changed afterwards."""
+"""Layer 2: a compiled workflow, built once by the compiler and never changed."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,25 +26,24 @@ __all__ = [
 ]
 
 Choose: TypeAlias = Callable[[Json, Any], "tuple[Step | None, Json]"]
-"""A pure state that decides where to go: `(raw input, frame) -> (next step, output)`."""
+"""A pure state that selects its successor: `(raw input, frame) -> (next step, output)`."""
 
 Work: TypeAlias = Callable[[Json, Any], Awaitable[Json]]
-"""What a state asks of the world: `(raw input, frame) -> raw result`."""
+"""The effect of a state: `(raw input, frame) -> raw result`."""
 
 AfterTransition: TypeAlias = Callable[[Any], Awaitable[None]]
-"""What happens between two states: `(frame)`, which stands at the second one."""
+"""Hook between two states: `(frame)`, at the second one."""
 
 EntryEvents: TypeAlias = Callable[
     [str, str, Collection[str], Json], "Iterator[tuple[str, dict[str, Json]]]"
 ]
-"""What a dialect tells of a state that is entered: types of events with their details.
+"""Events of a dialect for an entered state: types of events with their details.
 
-It takes the name and the type of the state, the names of the states beside it, and the input.
+It takes the name and the type of the state, the names of the states of its machine, and the input.
 """
 
 ComputeBlocks: TypeAlias = Callable[[Json, Any], Mapping[str, Any]]
-"""`(what a document is given, frame) -> its blocks of which something is computed`; raises
-StateError."""
+"""`(input, frame) -> blocks with computed fields`; raises StateError."""
 
 Finish: TypeAlias = Callable[[Json, Json, Any], Json]
 """`(raw input, raw result, frame) -> output`; assigns the state's variables."""
@@ -74,62 +73,62 @@ class Catcher(NamedTuple):
 class Step:
     """One state, ready to run. Exactly one of `transform`, `choose` and `work` is set.
 
-    A pure state has `transform` (output only; it goes on with `next`) or `choose`. A state that
-    reaches the world has `work`, a `finish` unless its result is its output, and may have retriers
-    and catchers. `next` is None where the machine ends. The compiler links steps after making
-    them; nothing changes later.
+    A pure state has `transform` (output only; `next` follows) or `choose`. A state with an effect
+    has `work`, a `finish` unless its result is its output, and may have retriers and catchers.
+    `next` is None if the machine ends. The compiler links steps after creating them; nothing
+    changes later.
     """
 
     name: str
     type: str
     pointer: str
     siblings: "Mapping[str, Step]" = field(default_factory=dict)
-    """The states of the same machine."""
+    """All states of the same machine, by name."""
     transform: Evaluate | None = None
     choose: Choose | None = None
     forks: bool = False
-    """Whether its work has parts, of which history tells (`asl.states.base.StateType`)."""
+    """Whether its work has parts with history events (`asl.states.base.StateType`)."""
     machines: tuple[str, ...] = ()
-    """The fields that hold the machines within."""
+    """Fields that contain machines."""
     label: str | None = None
-    """What a template calls the end that this state is (Specification 9.2)."""
+    """Label of this end state in a template (Specification 9.2)."""
     resource: str | None = None
-    """The `Resource` of a Task; history names a task's events by it."""
+    """`Resource` of a Task, on which the names of its history events depend."""
     payload: Evaluate | None = None
-    """What a Task hands over: raw input to parameters; history evaluates it again."""
+    """Payload of a Task by its raw input; history evaluates it again."""
     limits: Callable[[Json, Any], Any] | None = None
     """The limits of a Task's call by its raw input (`asl.states.calls.CallOptions`); history
     evaluates it again."""
     details: Evaluate | None = None
-    """What the event with which a call begins says besides, by the raw input."""
+    """Additional details of the event at the start of a call, by the raw input."""
     items: Evaluate | None = None
-    """The items a Map begins with, by its raw input; history evaluates it again."""
+    """Items of a Map by its raw input; history evaluates it again."""
     tolerant: bool = False
-    """Whether a Map says how many failures it bears."""
+    """Whether a Map has a tolerated failure count or percentage."""
     work: Work | None = None
     call: Any = None
-    """Whom a Task calls with nothing but its payload (`asl.states.calls.Target`), so that a host
+    """Target of a Task that only passes its payload (`asl.states.calls.Target`), so that effects
     may `begin` the call instead of the work."""
     finish: Finish | None = None
     next: "Step | None" = None
     route: "Callable[[Json, Json, Any], Step | None] | None" = None
-    """Where a state that has worked goes instead of `next`: `(raw input, raw result, frame)`."""
+    """Successor in place of `next` after the work: `(raw input, raw result, frame)`."""
     retriers: tuple[Retrier, ...] = ()
     catchers: tuple[Catcher, ...] = ()
     hooks: Mapping[str, Any] | None = None
     """Emitted events by `enter`, `exit`, `error` (`asl.states.blocks.events.EventHook`)."""
     feedback: Callable[[Json, Any], dict[str, Json] | None] | None = None
-    """What people are asked about a Task that has succeeded, by its raw input; None for nothing."""
+    """Feedback request after a successful Task, by its raw input; None for none."""
     redact: Any = None
-    """Hides what no event may show of a Task's data (`asl.states.blocks.audit.Redaction`)."""
+    """Redaction of a Task's data in events (`asl.states.blocks.audit.Redaction`)."""
     fill: "Callable[[Json], Mapping[str, Machine]] | None" = None
-    """The machines of an Include by their pointers, for the values that the data has filled in;
-    history looks their states up."""
+    """Machines of an Include by their pointers, for the values of its open parameters; history
+    looks up their states."""
     progress: Callable[[Json, Any], Any] | None = None
-    """How the progress of a Map or a Parallel is told (`asl.states.blocks.progress.Tracking`), by
+    """Tracking of the progress of a Map or a Parallel (`asl.states.blocks.progress.Tracking`), by
     its raw input; history evaluates it again."""
     budget: Callable[[Json, Any], Any] | None = None
-    """What one visit may spend (`budget_limits.Limits`), by its raw input."""
+    """Limits of one visit (`budget_limits.Limits`), by its raw input."""
 
     def __repr__(self) -> str:
         return f"<{self.type} {self.name!r}>"
@@ -137,27 +136,31 @@ class Step:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentScope:
-    """What the blocks of an included document say of its own states (8, 9)."""
+    """Block settings of an included document for its own states (8, 9)."""
 
     document: Mapping[str, Json]
     tools: Callable[[Json, Any], Any] | None = None
     """Its `DefaultTools` (`asl.states.blocks.tool_policy.ToolRules`), by the execution input."""
     settle: ComputeBlocks | None = None
-    """Computes the blocks that others read, None where all of them are written."""
+    """Computes the blocks that are read as a whole, None if all are constant."""
     budget: Callable[[Json, Any], Any] | None = None
-    """What one visit of it may spend (`budget_limits.Limits`), by what it is given."""
+    """Limits of one visit (`budget_limits.Limits`), by its input."""
     blocks: Mapping[str, Any] = field(default_factory=dict)
-    """Those blocks, while it runs."""
+    """The computed blocks, during a visit."""
     limits: Any = None
-    """And what it may spend."""
+    """The limits, during a visit."""
 
     @property
     def has_tools(self) -> bool:
-        """Whether it says anything of tools."""
+        """Whether it has rules or categories of tools."""
         return self.tools is not None or "ToolCategories" in self.document
 
     def entered(self, data: Json, frame: Any) -> "DocumentScope":
-        """Return it for a visit that is given *data*; raises StateError for what does not fit."""
+        """Return the scope of a visit with its input.
+
+        Raises:
+            StateError: A computed value is invalid.
+        """
         if self.settle is None and self.budget is None:
             return self
         return replace(
@@ -167,7 +170,7 @@ class DocumentScope:
         )
 
     def block(self, name: str) -> Mapping[str, Json] | None:
-        """Return a block of the document, None where it has none."""
+        """Return a block of the document, None without one."""
         own: Mapping[str, Json] | None = self.blocks.get(name)
         return self.document.get(name) if own is None else own
 
@@ -180,14 +183,14 @@ class Machine:
     steps: Mapping[str, Step]
     pointer: str
     scope: DocumentScope | None = None
-    """What holds in an included document beside what holds around it."""
+    """Block settings of an included document, in addition to the enclosing ones."""
     filled: Json = None
-    """The values that the data of a run has filled in, in an included document."""
+    """Values of parameters computed from data, in an included document."""
 
 
 MachineOf: TypeAlias = Callable[[Mapping[str, Json]], Machine]
-"""The machine of an Include by the arguments of a run; raises StateError("States.TemplateError")
-for arguments that do not fit."""
+"""Returns the machine of an Include for the arguments of a run; raises
+StateError("States.TemplateError") for invalid arguments."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -198,37 +201,37 @@ class Program:
     profile: Profile
     name: str
     timeout: float | None = None
-    """Seconds that one execution may take, None for no bound."""
+    """Time limit of one execution in seconds, None for none."""
     machines: Mapping[str, Machine] = field(default_factory=dict)
     """Every machine of the workflow by the JSON Pointer of its object."""
     document: Mapping[str, Json] = field(default_factory=dict)
-    """What was compiled."""
+    """The compiled document."""
     budget: Callable[[Json, Any], Any] | None = None
-    """What one execution may spend, by its input."""
+    """Limits of one execution, by its input."""
     budgeted: bool = False
-    """Whether it, or a state of it, has a budget."""
+    """Whether the document or a state has a budget."""
     entry_events: EntryEvents | None = None
-    """What a history tells of a state that is entered, besides."""
+    """Additional history events for an entered state, None for none."""
     has_hooks: bool = False
-    """Whether a state of it emits events."""
+    """Whether a state emits events."""
     has_channels: bool = False
-    """Whether it, or a document that it includes, has channels for events."""
+    """Whether the document, or an included one, has channels for events."""
     may_open_channels: bool = False
-    """Whether a document that it includes may have some."""
+    """Whether an included document may have channels."""
     tracks_progress: bool = False
-    """Whether progress follows from its history."""
+    """Whether the history contains progress."""
     tools: Callable[[Json, Any], Any] | None = None
     """Default rules of tools by the execution input (`asl.states.blocks.tool_policy.ToolRules`)."""
     settle: "ComputeBlocks | None" = None
-    """Computes the blocks of the document that others read, None where all of them are written."""
+    """Computes the blocks that are read as a whole, None if all are constant."""
     after_transition: AfterTransition | None = None
-    """What happens after each transition of the top machine: automatic checkpoints."""
+    """Hook after each transition of the top machine, for automatic checkpoints."""
 
     def __repr__(self) -> str:
         return f"<Program {self.name!r}, profile {self.profile.name}>"
 
     def forked(self, step: Step, index: int | str) -> Machine | None:
-        """Return the machine of a branch or an iteration of a state, None if it is not known."""
+        """Return the machine of a branch or an iteration of a state, None if it is unknown."""
         for holder in step.machines:
             for pointer in (f"{step.pointer}/{holder}", f"{step.pointer}/{holder}/{index}"):
                 if pointer in self.machines:

@@ -1,4 +1,4 @@
-"""Buckets: where the files of a distributed Map lie, by the names that documents use.
+"""Layer 7: buckets, the storage of the files of a distributed Map, by their names in documents.
 
 A user maps each name to a folder, to the URL of an object store, to a dictionary (for tests) or to
 an object of the protocol `asl.states.map_data.Bucket`. Nothing else can be read or written.
@@ -18,12 +18,24 @@ __all__ = ["as_bucket", "bind_buckets"]
 
 
 def bind_buckets(buckets: Mapping[str, Any] | None) -> dict[str, Bucket]:
-    """Return the buckets by their names; raises AslError for what cannot be one."""
+    """Return the buckets by name.
+
+    Raises:
+        AslError: A value is not a bucket.
+    """
     return {name: as_bucket(name, where) for name, where in (buckets or {}).items()}
 
 
 def as_bucket(name: str, where: Any) -> Bucket:
-    """Return the bucket *name* that a user has mapped to *where*; raises AslError."""
+    """Return the bucket that a user has bound to a name.
+
+    Args:
+        name: Name of the bucket in documents.
+        where: The bound value.
+
+    Raises:
+        AslError: The value is not a bucket.
+    """
     if isinstance(where, str) and "://" in where:
         from asl.buckets.object_store import ObjectStoreBucket
 

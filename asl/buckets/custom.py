@@ -1,4 +1,4 @@
-"""A bucket of the user's own: foreign code, whose failures are those of the states that use it."""
+"""A bucket of the user's own, whose exceptions fail the states that use it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +13,10 @@ __all__ = ["CustomBucket"]
 
 
 class CustomBucket:
-    """Protocol `asl.states.map_data.Bucket`, by an object that has its methods.
+    """Wrapper of an object with the methods of `asl.states.map_data.Bucket`.
 
-    Whatever it raises is an ObjectFault that names the bucket, unless it is an ObjectFault, an
-    OSError or a StateError.
+    Any exception becomes an ObjectFault that names the bucket, except ObjectFault, OSError and
+    StateError.
     """
 
     def __init__(self, name: str, bucket: Bucket) -> None:
@@ -38,7 +38,11 @@ class CustomBucket:
         return cast(BinaryIO, _BucketFile(self.name, file))
 
     def objects(self, prefix: str) -> Iterator[StoredObject]:
-        """Yield the objects whose keys begin with *prefix*, in the order of the keys."""
+        """Yield the objects whose keys begin with *prefix*, in the order of their keys.
+
+        Raises:
+            TypeError: The bucket yields an object of another class.
+        """
         with _failing(self.name):
             listing = iter(self.bucket.objects(prefix))
         while True:
@@ -100,7 +104,7 @@ class _BucketFile(RawIOBase):
 
 
 def _check_file(file: object, made_by: str, method: str) -> None:
-    """Raise TypeError for what is no file."""
+    """Raise TypeError for a value without the methods of a file."""
     if not (hasattr(file, method) and hasattr(file, "close")):
         raise TypeError(f"{made_by}() returned {type(file).__name__}, which is no binary file")
 
@@ -113,7 +117,7 @@ def _failing(bucket: str) -> Iterator[None]:
         raise
     except StateError as error:
         raise bounded_error(error) from error
-    except BaseException as error:  # foreign code
+    except BaseException as error:  # user code
         if is_control_flow(error):
             raise
         raise ObjectFault(

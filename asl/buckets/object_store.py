@@ -1,4 +1,6 @@
-"""An object store as a bucket, through fsspec: `s3://real-name/prefix`, `gs://...`, `memory://...`."""
+"""An object store as a bucket, through fsspec: `s3://real-name/prefix`, `gs://...`,
+`memory://...`.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -13,7 +15,7 @@ __all__ = ["ObjectStoreBucket"]
 
 
 class ObjectStoreBucket:
-    """Objects in a store that fsspec knows (protocol `asl.states.map_data.Bucket`)."""
+    """Objects in a store supported by fsspec (protocol `asl.states.map_data.Bucket`)."""
 
     def __init__(self, name: str, url: str) -> None:
         require_extra("fsspec", "fsspec", f"the bucket {name!r}, which is mapped to {url!r},")
@@ -26,7 +28,11 @@ class ObjectStoreBucket:
         self.name = name
 
     def open(self, key: str) -> BinaryIO:
-        """Open an object for reading; it is fetched in blocks."""
+        """Open an object for reading; it is fetched in blocks.
+
+        Raises:
+            ObjectFault: There is no such object.
+        """
         check_key(self.name, key)
         try:
             file: BinaryIO = self.store.open(f"{self.root}/{key}", "rb")
@@ -43,7 +49,9 @@ class ObjectStoreBucket:
         return file
 
     def objects(self, prefix: str) -> Iterator[StoredObject]:
-        """Yield the objects in the order of their keys; the store lists them in one go."""
+        """Yield the objects whose keys begin with *prefix*, in the order of their keys; listed in
+        one request.
+        """
         if prefix:
             check_key(self.name, prefix)
         above = f"{self.root}/{prefix}".rpartition("/")[0]
@@ -55,7 +63,7 @@ class ObjectStoreBucket:
 
 
 def _facts(info: dict[str, Any]) -> tuple[int, str]:
-    """Return when an object was written and its tag, as far as the store tells."""
+    """Return the time of the last change and the tag of an object, as far as the store has them."""
     when = info.get("LastModified") or info.get("mtime") or info.get("created") or 0
     seconds = int(when.timestamp() if isinstance(when, datetime) else when)
     return seconds, str(info.get("ETag") or f'"{seconds:x}-{info["size"]:x}"')

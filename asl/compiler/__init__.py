@@ -1,8 +1,8 @@
-"""Layer 4: a checked document becomes an immutable program.
+"""Layer 4: the compiler, which turns a checked document into an immutable program.
 
-Everything that a state's JSON says is turned into closures here, once; the interpreter only calls.
-Each query language is one module that knows how its fields are compiled; the state types ask for
-what they need and hardly notice which of them answers (Specification 3.1, 3.6).
+The fields of a state become closures here, once; the interpreter only calls them. Each query
+language is one module that compiles its fields; state types use them through one interface
+(Specification 3.1, 3.6).
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
     includes = any(step.type == "Include" for step in steps)
 
     def late(*blocks: str) -> bool:
-        """Whether what is compiled only when an Include runs may have one of these blocks."""
+        """Return whether an Include compiled at run time may have one of these blocks."""
         return includes and mentions(workflow, *blocks)
 
     limits, opens = _budget(workflow, profile), late("Channels", "RealTime")
@@ -87,11 +87,11 @@ def _budget(workflow: Mapping[str, Json], profile: Profile) -> CompileLimits | N
 
 
 SETTLED = ("Memory", "Progress", "Events", "RealTime")
-"""The blocks of a document that are read once for an execution."""
+"""Blocks of a document that are read once per execution."""
 
 
 def _settle(document: Mapping[str, Json], profile: Profile) -> ComputeBlocks | None:
-    """Compile those of these blocks of which something is computed, None where nothing is."""
+    """Compile the blocks of these that have computed fields, None without any."""
     if document.keys().isdisjoint(SETTLED):
         return None
     whole = _whole(document, profile)
@@ -120,7 +120,7 @@ def _no_machine(definition: Mapping[str, Json], pointer: str) -> Machine:
 
 
 def open_state(workflow: Mapping[str, Json], name: str, profile: Profile) -> StateCompiler:
-    """Return the compiler of one state of the top machine, for whoever looks into the state."""
+    """Return the compiler of one state of the top machine, for inspection."""
     steps = _steps(workflow["States"], "")
     language = workflow.get("QueryLanguage", "JSONPath")
     return _opened(profile, {}, language, workflow["States"][name], steps[name], steps)
@@ -133,7 +133,7 @@ def _machine(
     definition: Mapping[str, Json],
     pointer: str,
 ) -> Machine:
-    """Compile one machine; *language* is the query language of the one around it."""
+    """Compile one machine; *language* is the query language of the enclosing one."""
     states = definition["States"]
     steps = _steps(states, pointer)
     machine = machines[pointer] = Machine(steps[definition["StartAt"]], steps, pointer)
@@ -196,7 +196,7 @@ def _opened(
 ) -> StateCompiler:
     """Return the compiler of a state; *language* is the query language of its machine."""
     inner = partial(_machine, profile, machines, language)
-    if step.type == "Include":  # what it holds is a document of its own
+    if step.type == "Include":  # an Include contains a document of its own
         machines = {} if state["Template"].get("Parameters") else machines
         inner = partial(_included, profile, machines)
     own_language = _compiler_of(state.get("QueryLanguage", language))

@@ -1,8 +1,8 @@
-"""Blocks that others read once their fields are computed (Specification 3.9).
+"""Blocks that are read as a whole once their fields are computed (Specification 3.9).
 
-Most fields are read one by one when a call is made (`asl.states.settings`). A history, a channel
-and the memory of a run read a block as a whole. So it is computed as a whole, and held against what
-a document is held against: its schema, and its check.
+Most fields are read one by one when a call starts (`asl.states.settings`). A history, a channel and
+the memory of a run read a whole block. So it is computed as a whole and checked like a document: by
+its schema and its rules.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,15 +23,15 @@ __all__ = ["compile_computed_block"]
 def compile_computed_block(
     compiler: Compiler, field: str, step: Step, whole: Mapping[str, Json]
 ) -> Evaluate | None:
-    """Compile a block: `(effective or execution input, frame) -> block`; None if it is written.
+    """Compile a block: `(effective or execution input, frame) -> block`; None for a constant block.
 
-    A computed null is as good as an absent field. Raises StateError for what does not fit:
-    States.InvalidTTL for a duration, else States.Runtime, in JSONata EvaluationFailed.
+    A computed null counts as an absent field. The closure raises StateError for an invalid value:
+    States.InvalidTTL for a duration, else States.Runtime, in JSONata States.QueryEvaluationError.
 
     Args:
-        compiler: Compiles what holds the block.
-        field: The name of the block.
-        step: The state; without a pointer it stands for the workflow.
+        compiler: Compiles the object that contains the block.
+        field: Name of the block.
+        step: The state; a step without a pointer represents the workflow.
         whole: The whole state, or the workflow.
     """
     block, template = compiler.state[field], compiler.template(field)
@@ -58,7 +58,7 @@ def _is_computed(jsonata: bool, block: Json) -> bool:
 
 
 def _present(written: Json, value: Json) -> Json:
-    """Return a computed value without the fields that came to nothing."""
+    """Return a computed value without fields that are null."""
     if type(written) is list and type(value) is list:
         return [_present(*each) for each in zip(written, value, strict=True)]
     if type(written) is not dict or type(value) is not dict:

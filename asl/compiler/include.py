@@ -1,7 +1,8 @@
-"""The machine of an Include: compiled once, or for the values that its open parameters take.
+"""The machine of an Include: compiled once, or for each set of values of its open parameters.
 
-What is known before a run has been filled in before. A parameter that only the data of a run tells
-(Specification 9.2) is filled in when the Include runs; the machines of the latest values are kept.
+Parameters known before the run are filled in before. A parameter that depends on the data of a run
+(Specification 9.2) is filled in when the Include runs; the machines of the latest values are
+cached.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,9 +24,9 @@ from asl.program import Machine, MachineOf, Step
 __all__ = ["compile_include"]
 
 KEPT: Final = 64
-"""How many machines of one Include are kept."""
+"""Number of cached machines of one Include."""
 KEY: Final = 4096
-"""Characters of arguments that are worth keeping a machine for."""
+"""Maximum length of arguments for which a machine is cached."""
 
 
 def compile_include(
@@ -35,9 +36,14 @@ def compile_include(
     compile: Callable[[Mapping[str, Json]], Machine],
     machines: Mapping[str, Machine],
 ) -> MachineOf:
-    """Compile what an Include holds.
+    """Compile the document of an Include.
 
-    *compile* compiles a machine in its place; that and those within it are then among *machines*.
+    Args:
+        step: The Include.
+        template: The included document.
+        profile: Rules of the language.
+        compile: Compiles a machine in its place and adds it and those within it to *machines*.
+        machines: All machines of the workflow, by pointer.
     """
     parameters = declared_parameters(template)
     if not parameters:
@@ -49,7 +55,7 @@ def compile_include(
 
 
 class _IncludedMachines:
-    """A template with parameters that only the data of a run tells."""
+    """Machines of a template whose parameters depend on the data of a run."""
 
     def __init__(
         self,
@@ -75,7 +81,7 @@ class _IncludedMachines:
         return self._made(values)[0]
 
     def machines(self, values: Mapping[str, Json]) -> Mapping[str, Machine]:
-        """Return the machine for the values of the parameters, and those within it."""
+        """Return the machine for the values of the parameters, and those within it, by pointer."""
         return self._made(values)[1]
 
     def _made(self, values: Mapping[str, Json]) -> tuple[Machine, Mapping[str, Machine]]:

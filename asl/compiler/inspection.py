@@ -1,8 +1,8 @@
-"""What a state does to its data, stage by stage, as AWS's TestState shows it (AWS, recorded).
+"""The data of a state after each stage, as AWS's TestState shows it (AWS, recorded).
 
-A stage is evaluated as the state itself evaluates it: by a compiler of the same state that has no
-more than the fields up to this one. Each has the name that it has in `inspectionData`. The error of
-a stage (StateError) ends the stages.
+A stage is evaluated as in the state itself: by a compiler of the same state with only the fields up
+to this one. Stages have the names of `inspectionData`. The error of a stage (StateError) ends the
+stages.
 """
 
 from collections.abc import Iterator
@@ -22,9 +22,13 @@ __all__ = ["input_stages", "map_items", "result_stages", "tolerates"]
 def input_stages(
     compiler: StateCompiler, data: Json, frame: StateFrame, read: bool
 ) -> Iterator[tuple[str, Json]]:
-    """Yield what becomes of the raw input before the state does its work.
+    """Yield the stages from the raw input to the work of the state.
 
-    *read* says that what an `ItemReader` reads is there.
+    Args:
+        compiler: Compiler of the state.
+        data: The raw input.
+        frame: The machine.
+        read: Whether the content for an `ItemReader` is configured.
     """
     kind = STATE_TYPES[compiler.own.type]
     fields = known_fields(f"states:{kind.name}")
@@ -44,7 +48,7 @@ def input_stages(
 def result_stages(
     compiler: StateCompiler, data: Json, result: Json, frame: StateFrame
 ) -> Iterator[tuple[str, Json]]:
-    """Yield what becomes of a raw result, given the raw input."""
+    """Yield the stages from the raw result to the output."""
     kind = STATE_TYPES[compiler.own.type]
     if (kind.effect and not kind.machines) or "Result" in compiler.state:
         yield "result", result
@@ -59,7 +63,11 @@ def result_stages(
 
 
 def map_items(compiler: StateCompiler, data: Json, frame: StateFrame) -> list[tuple[Json, str]]:
-    """Return the items with their sources, by the raw input; StateError where there are none."""
+    """Return the items with their sources.
+
+    Raises:
+        StateError: There are none.
+    """
     effective = compiler.input()(data, frame)
     if not is_distributed(compiler.state, _processor(compiler)):
         return [(item, "") for item in compile_items(compiler)(effective, frame)]
@@ -73,7 +81,7 @@ def map_items(compiler: StateCompiler, data: Json, frame: StateFrame) -> list[tu
 def map_stages(
     compiler: StateCompiler, data: Json, frame: StateFrame, read: bool
 ) -> Iterator[tuple[str, Json]]:
-    """Yield the stages of a Map; *read* says that what an `ItemReader` reads is there."""
+    """Yield the stages of a Map; *read* as for `input_stages`."""
     effective = compiler.input()(data, frame)
     if not compiler.jsonata:
         yield "afterInputPath", effective
@@ -128,7 +136,9 @@ def _processor(compiler: StateCompiler) -> str:
 def tolerates(
     compiler: StateCompiler, failures: int, items: int, data: Json, frame: StateFrame
 ) -> bool:
-    """Whether a Map bears so many failed iterations; one without a bound does (AWS, recorded)."""
+    """Return whether a Map tolerates so many failed iterations; one without a bound does (AWS,
+    recorded).
+    """
     tolerance = compile_tolerance(compiler)
     if tolerance is None:
         return True

@@ -1,7 +1,7 @@
-"""States in JSONata: `Arguments`, `Assign` and `Output` (Specification 3.6).
+"""Compiler of states in JSONata: `Arguments`, `Assign` and `Output` (Specification 3.6).
 
-An expression reads `$states`, so that is the data which every closure here is called with: an
-object with `input`, and `result` or `errorOutput` where there is one.
+An expression reads `$states`, so every closure here takes an object with `input`, and `result` or
+`errorOutput` if present.
 """
 
 from typing import Self
@@ -19,11 +19,11 @@ __all__ = ["JsonataCompiler"]
 
 
 class JsonataCompiler(StateCompiler):
-    """Compiles the fields of a state that is written in JSONata."""
+    """Compiles the fields of a state in JSONata."""
 
     jsonata = True
     reads = "input"
-    """What of `$states` a closure takes; empty for all of it."""
+    """Member of `$states` that a closure takes; empty for all of it."""
 
     def after(self) -> Self:
         twin = self._twin()
@@ -57,9 +57,19 @@ class JsonataCompiler(StateCompiler):
         return _on_input(templates.compile_typed(value, self._site(field), kind))
 
     def reference(self, field: str) -> Evaluate:
+        """Refuse a reference path, which JSONata lacks.
+
+        Raises:
+            AssertionError: Always.
+        """
         raise AssertionError(f"{field!r} has no place in JSONata (V-ST-07)")
 
     def expression(self, field: str, text: str) -> Evaluate:
+        """Refuse a path, which JSONata lacks.
+
+        Raises:
+            AssertionError: Always.
+        """
         raise AssertionError(f"{field!r} has no place in JSONata (V-ST-07)")
 
     def condition(self) -> Predicate:
@@ -102,9 +112,12 @@ class JsonataCompiler(StateCompiler):
         absent: Place | None = None,
         inserts: tuple[Finish, ...] = (),
     ) -> Finish | None:
-        """Compile `Assign` and `Output`; *member* is the name of the result in `$states`.
+        """Compile `Assign` and `Output`.
 
-        *absent* places the result where there is no `Output`.
+        Args:
+            member: Name of the result in `$states`.
+            absent: Places the result if there is no `Output`.
+            inserts: Steps that insert block outputs.
         """
         assign, output = self.limited(self._query("Assign")), self._query("Output")
         if assign is None and output is None and not inserts:

@@ -1,7 +1,8 @@
-"""States in JSONPath: `InputPath`, `Parameters`, `ResultSelector`, `ResultPath`, `OutputPath`.
+"""Compiler of states in JSONPath: `InputPath`, `Parameters`, `ResultSelector`, `ResultPath`,
+`OutputPath`.
 
-The input and output processing that all state types share is composed here, and only of the steps
-that a state really has (Specification 3.1).
+The input and output processing of all state types is composed here, from only the steps that a
+state has (Specification 3.1).
 """
 
 from collections.abc import Mapping
@@ -24,15 +25,15 @@ _NULL_INPUT = "Unable to apply Path transformation to null or empty input."
 
 
 class JsonPathCompiler(StateCompiler):
-    """Compiles the fields of a state that is written in JSONPath."""
+    """Compiles the fields of a state in JSONPath."""
 
-    # One text each
+    # Single texts
 
     def reference(self, field: str) -> Evaluate:
         return self._path(field, self.state[field])
 
     def expression(self, field: str, text: str) -> Evaluate:
-        # Fail has no result to build, so a missing path there is a fault of the definition.
+        # Fail builds no result, so a missing path there is an error of the definition.
         missing = Missing.RUNTIME if self.own.type == "Fail" else self.profile.template
         return self._expression(field, text, missing)
 
@@ -130,7 +131,7 @@ class JsonPathCompiler(StateCompiler):
         return self._text(field, self.state[field]) if field in self.state else None
 
     def _text(self, field: str, written: Json) -> Evaluate:
-        """Compile a text, or every text that is written in a structure (Specification 3.8)."""
+        """Compile a text, or every text in a structure (Specification 3.8)."""
         missing = self.profile.template
         if type(written) is str:
             return compile_text(written, lambda text: self._expression(field, text, missing))
@@ -200,7 +201,7 @@ class JsonPathCompiler(StateCompiler):
 
 
 _SHAPING = ("ResultSelector", "Assign", "OutputPath")
-"""What makes more of a literal result than a value at its place."""
+"""Fields with which a literal result is more than a value at its place."""
 
 
 def _some(nodes: Evaluate, text: str) -> Evaluate:
@@ -222,7 +223,7 @@ def _finish(
     output: Evaluate | None,
     inserts: tuple[Finish, ...] = (),
 ) -> Finish | None:
-    """Compose the way of a result to the output of only those steps that are there."""
+    """Compose the steps from a result to the output, without those that are absent."""
     if select is None and assign is None and output is None and not inserts:
         return place
 

@@ -1,4 +1,4 @@
-"""One state of a document, taken out of its machine."""
+"""One state of a document, isolated from its machine."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ __all__ = ["SingleState", "isolate_state", "states_of"]
 
 @dataclass(frozen=True, slots=True)
 class SingleState:
-    """A state, and what it takes from the machine around it."""
+    """A state and the properties of its machine that apply to it."""
 
     name: str
     state: Mapping[str, Json]
     language: str = "JSONPath"
-    """The query language of the machine."""
+    """Query language of the machine."""
     in_map: bool = False
     """Whether it belongs to the processor of a Map."""
 
@@ -25,7 +25,7 @@ class SingleState:
 def states_of(
     machine: Mapping[str, Json], language: str = "JSONPath", in_map: bool = False
 ) -> Iterator[SingleState]:
-    """Yield every state of a machine that has no errors, also those of the machines within."""
+    """Yield every state of a valid machine, including those of machines within it."""
     language = machine.get("QueryLanguage", language)
     for name, state in machine["States"].items():
         if type(state) is not dict:
@@ -37,10 +37,10 @@ def states_of(
 
 
 def isolate_state(subject: SingleState) -> tuple[dict[str, Json], dict[str, str]]:
-    """Return a workflow of the state alone, and which state each of its other states stands for.
+    """Return a workflow of the state alone, and the original name of each of its other states.
 
-    Whatever the state leads to ends the workflow, by a name that no state of the document has: a
-    state may lead to itself.
+    Each transition of the state ends the workflow, under a name that no state of the document has,
+    because a state may lead to itself.
     """
     stands_for: dict[str, str] = {}
 

@@ -1,4 +1,4 @@
-"""What compiling a state has in common in both query languages."""
+"""The common part of the compilers of both query languages, and `Retry` and `ErrorEquals`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ BARE_NAMES = ("RateLimitExceeded", "BudgetExceeded")
 
 
 def compile_retrier(entry: Mapping[str, Json], profile: Profile) -> Retrier:
-    """Return one entry of `Retry` with the defaults for what it does not say (4.3)."""
+    """Return one entry of `Retry` with defaults for absent fields (4.3)."""
     return Retrier(
         matches=compile_matcher(entry["ErrorEquals"], profile),
         interval=entry.get("IntervalSeconds", 1),
@@ -63,10 +63,10 @@ def _listed(error: StateError, names: set[str]) -> bool:
 _WITH_TOKEN = lazy_pattern(r"\.(?:waitForTaskToken|sync|sync:2)\Z")
 
 MAX_ALIVE = 10 * 1024 * 1024
-"""Bytes that all variables of a machine may have together under such a profile."""
+"""Maximum size of all variables of a machine in bytes under such a profile."""
 
 CompileMachine: TypeAlias = Callable[[Mapping[str, Json], str], Machine]
-"""Compile the machine with this definition, at this JSON Pointer."""
+"""Compiles the machine of a definition at a JSON Pointer."""
 
 
 class StateCompiler(ABC):
@@ -87,7 +87,8 @@ class StateCompiler(ABC):
         self.name = step.name
         self.own = step
         self.effect = STATE_TYPES[step.type].effect
-        """Whether it takes `Retry` and `Catch`, so that the context object counts retries."""
+        """Whether the state takes `Retry` and `Catch`, so that the context object counts
+        retries."""
         self.token = bool(_WITH_TOKEN.search(str(state.get("Resource"))))
         """Whether the context object has a task token."""
         self.steps = steps
@@ -96,12 +97,12 @@ class StateCompiler(ABC):
         self.machines = machines
         """Every machine of the workflow so far, by the JSON Pointer of its object."""
         self.whole = state
-        """The whole state, where `state` is an object below it."""
+        """The whole state, if `state` is an object within it."""
         self.place = ""
-        """The way from the state to the object that is being compiled: `ItemReader/`."""
+        """Path from the state to the compiled object: `ItemReader/`."""
 
     def limited(self, assign: Evaluate | None) -> Evaluate | None:
-        """Bound the size of what is assigned, where the profile bounds it (Specification 1.2)."""
+        """Limit the size of assigned variables if the profile does (Specification 1.2)."""
         if assign is None or not self.profile.checks_every_state:
             return assign
         limit, evaluate = self.profile.max_payload, assign
@@ -120,7 +121,7 @@ class StateCompiler(ABC):
         return self.steps[name]
 
     def within(self, *steps: str | int) -> Self:
-        """Return a compiler of the object below the state, empty where there is none."""
+        """Return a compiler of an object within the state, empty if it is absent."""
         inner = self._twin()
         found: Json = self.state
         for step in steps:
@@ -134,11 +135,11 @@ class StateCompiler(ABC):
         return inner
 
     def after(self) -> Self:
-        """Return a compiler of what is evaluated once the state has succeeded."""
+        """Return a compiler of fields that are evaluated after the state has succeeded."""
         return self
 
     def only(self, *fields: str) -> Self:
-        """Return a compiler of the same state as if it had no more than these fields."""
+        """Return a compiler of the same state with only these fields."""
         partial = self._twin()
         partial.state = {field: self.state[field] for field in fields if field in self.state}
         return partial
@@ -158,7 +159,7 @@ class StateCompiler(ABC):
         return self.compile_machine(definition, pointer)
 
     def task(self, name: str, work: Work, *steps: str | int) -> Machine:
-        """Make a machine of one Task at *steps* below the state."""
+        """Create a machine of one Task at *steps* below the state."""
         pointer = self.own.pointer + "".join(f"/{escape(str(step))}" for step in steps)
         only = Step(name, "Task", f"{pointer}/States/{escape(name)}", work=work)
         only.siblings = {name: only}
@@ -166,7 +167,7 @@ class StateCompiler(ABC):
         return machine
 
     def included(self) -> MachineOf:
-        """Compile what an Include holds."""
+        """Compile the document of an Include."""
         from asl.compiler.include import compile_include
 
         pointer = f"{self.own.pointer}/Template"
@@ -180,19 +181,19 @@ class StateCompiler(ABC):
 
     @abstractmethod
     def input(self) -> Evaluate:
-        """Compile the way from raw to effective input."""
+        """Compile the steps from raw to effective input."""
 
     @abstractmethod
     def payload(self) -> Evaluate:
-        """Compile the way from raw input to what the work is given."""
+        """Compile the steps from raw input to the payload of the work."""
 
     @abstractmethod
     def template(self, field: str, missing: Missing | None = None) -> Evaluate | None:
-        """Compile the template in *field*, None where the field is absent."""
+        """Compile the template in *field*, None if the field is absent."""
 
     @abstractmethod
     def computed(self, field: str, kind: str) -> Evaluate | None:
-        """Compile a field whose value is an expression, None where it is not."""
+        """Compile a field whose value is an expression, None if it is not."""
 
     @abstractmethod
     def reference(self, field: str) -> Evaluate:
@@ -200,41 +201,41 @@ class StateCompiler(ABC):
 
     @abstractmethod
     def expression(self, field: str, text: str) -> Evaluate:
-        """Compile a path of any kind or an intrinsic call that stands in *field*."""
+        """Compile a path of any kind or an intrinsic call in *field*."""
 
     @abstractmethod
     def condition(self) -> Predicate:
-        """Compile what decides whether a choice rule holds; the rule is the object at hand."""
+        """Compile the condition of a choice rule, which is the compiled object."""
 
     @abstractmethod
     def text(self, field: str) -> Evaluate | None:
-        """Compile a text into which values are inserted, None where the field is absent."""
+        """Compile a text with interpolated values, None if the field is absent."""
 
     @abstractmethod
     def scalar(self, field: str, missing: Missing | None = None) -> Evaluate | None:
-        """Compile a field that may be computed, None where it is absent."""
+        """Compile a field that may be computed, None if it is absent."""
 
     def settled(self, field: str) -> Evaluate | None:
-        """Compile a block that is read once its fields are computed, None where none of them is."""
+        """Compile a block that is read as a whole once its fields are computed, None if none is."""
         return compile_computed_block(self, field, self.own, self.whole)
 
     def matcher(self, names: list[str]) -> Callable[[StateError], bool]:
-        """Compile error names as `ErrorEquals` has them."""
+        """Compile error names in the form of `ErrorEquals`."""
         return compile_matcher(names, self.profile)
 
     @abstractmethod
     def finish(
         self, absent: Place | None = None, inserts: tuple[Finish, ...] = ()
     ) -> Finish | None:
-        """Compile the way of a result to the output, None for no change."""
+        """Compile the steps from a result to the output, None for no change."""
 
     @abstractmethod
     def placed(self, inserts: tuple[Finish, ...]) -> Finish | None:
-        """Compile the way of a result to what `OutputPath` sees, None for no change."""
+        """Compile the steps from a result to the input of `OutputPath`, None for no change."""
 
     @abstractmethod
     def leave(self) -> Finish | None:
-        """Compile the way out of a state without a result of its own, None for no change."""
+        """Compile the output of a state without a result of its own, None for no change."""
 
     @abstractmethod
     def constant_result(self, result: Json) -> Evaluate | None:
@@ -242,14 +243,14 @@ class StateCompiler(ABC):
 
     @abstractmethod
     def catcher(self) -> Catcher:
-        """Compile an entry of `Catch`, which is the object at hand."""
+        """Compile an entry of `Catch`, which is the compiled object."""
 
 
 def bound_output(step: Step, limit: int, *, first: bool) -> None:
-    """Let a pure state fail where its output is too large.
+    """Fail a pure state whose output is too large.
 
-    What it hands on unchanged is measured only in the *first* state of a machine: elsewhere the
-    state before has been.
+    An unchanged output is measured only in the *first* state of a machine; elsewhere the previous
+    state has measured it.
     """
     transform, choose = step.transform, step.choose
 

@@ -2,7 +2,7 @@
 
 Effects are performed alike with and without a store. Data that has to outlive the process goes to
 the `Persistence` of the execution: `TRANSIENT`, or that of a journal (`asl.effects.journaled`). It
-has four parts by subject, each of which can be replaced alone.
+has four parts by subject; each can be replaced alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The part of a store that all others share: sessions, clock and bindings."""
+"""The common part of a store: sessions, clock and bindings."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class StoreBase:
     """An open store.
 
     Args:
-        backend: Where the rows are.
-        clock: The time of the executions.
-        bindings: The default bindings of every execution.
+        backend: Storage of the rows.
+        clock: Clock of the executions.
+        bindings: Default bindings of every execution.
     """
 
     def __init__(self, backend: StoreBackend, clock: Clock, bindings: Bindings) -> None:
@@ -37,7 +37,7 @@ class StoreBase:
 
     @property
     def path(self) -> str | os.PathLike[str]:
-        """The path of the file, or what names the store in messages."""
+        """Path of the file, or the name of the store in messages."""
         return self._sessions.place
 
     @property
@@ -70,7 +70,11 @@ class StoreBase:
         self.close()
 
     def get(self, name: str) -> StoredExecution:
-        """Return an execution by its name or its id; raises ExecutionNotFound."""
+        """Return an execution by its name or its id.
+
+        Raises:
+            ExecutionNotFound: There is none.
+        """
         return self._reader.get(name)
 
     def _given(self, bindings: Bindings) -> Bindings:

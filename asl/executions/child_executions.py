@@ -1,4 +1,4 @@
-"""Executions that states of stored executions start, kept in the same store."""
+"""Executions that states of stored executions start, in the same store."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class StoredChildren:
 
     @property
     def tokens(self) -> StoreTaskTokens:
-        """Where the task tokens of all executions are answered."""
+        """Task tokens of all executions."""
         return StoreTaskTokens(self.reader)
 
     def child(
@@ -92,7 +92,9 @@ class StoredChildren:
     def started(
         self, journal: Journal, key: str, program: Program, child: StartRequest
     ) -> PreparedExecution | None:
-        """Create an execution that a state starts by name, or find it; None for one of another."""
+        """Create an execution that a state starts by name, or find it; None if the name is in
+        use.
+        """
         is_ours = journal.answers.pop(key + STARTED, None) is not None
         with ExitStack() as working:
             try:
@@ -120,7 +122,7 @@ class StoredChildren:
         stored, own = self._create(
             child.name, program, document, child.data, child.express, child.requestor, parent
         )
-        if not child.awaited:  # it goes on by itself, and needs what its starter had
+        if not child.awaited:  # it runs independently, with the bindings of its parent
             self.session.write(bind_as, self.session, stored.number, journal.number)
         journal.put_started(key, child.name, stored.started)
         return PreparedExecution(program, child.data, stored.started, own)
@@ -142,7 +144,7 @@ class StoredChildren:
         """Return a child execution, redriven first if its parent was redriven."""
         reader = self.reader
         if known.status in REDRIVABLE and self._redriven_since(known):
-            redrive(reader, known, lambda program, state: None)  # its starter was asked
+            redrive(reader, known, lambda program, state: None)  # its parent holds the lock
             known = reader.get(known.name)
         program, data = reader.program(known), reader.input(known)
         if known.status in ENDED:

@@ -35,7 +35,7 @@ class ExecutionBusy(AslError):
 
 
 class BindingsMissing(AslError):
-    """Names bound in earlier runs of the execution are not bound now; nothing has run."""
+    """Bindings of earlier runs of the execution are missing; nothing has run."""
 
     def __init__(self, name: str, missing: Mapping[str, Sequence[str]]) -> None:
         """Args:

@@ -1,4 +1,4 @@
-"""Reading stored executions: documents, inputs, histories and results."""
+"""Reader of stored executions: documents, inputs, histories and results."""
 
 from __future__ import annotations
 
@@ -75,7 +75,11 @@ class ExecutionReader:
         return self.sessions.session
 
     def get(self, name: str) -> StoredExecution:
-        """Return an execution by its name or its id; raises ExecutionNotFound."""
+        """Return an execution by its name or its id.
+
+        Raises:
+            ExecutionNotFound: There is none.
+        """
         if not isinstance(name, str):
             raise AslError(f"the name of an execution must be a string, not {type(name).__name__}")
         found = find_execution(self.session, name) or find_execution(
@@ -270,10 +274,10 @@ class EventFeed:
         self._expander = HistoryExpander(execution)
         self._expander.redacts = redacts
         self._read = 0
-        """The number of the last step that was read."""
+        """Number of the last step that was read."""
         self._begun = False
         self._live = 0
-        """The number of the last live chunk that was read."""
+        """Number of the last live chunk that was read."""
         self._chunks: set[tuple[Any, ...]] = set()
         """The reported chunks, by place, visit, attempt and index."""
         self._attempts: dict[tuple[Any, ...], int] = {}
@@ -281,7 +285,11 @@ class EventFeed:
         """Whether the last event has been read."""
 
     def news(self) -> Iterator[Event]:
-        """Yield the events that were written since the last call; raises StoreDamaged."""
+        """Yield the events that were written since the last call.
+
+        Raises:
+            StoreDamaged: The history is damaged.
+        """
         with self._executions.session.reading(f"the execution {self._name!r}"):
             yield from self._news()
 
@@ -293,7 +301,7 @@ class EventFeed:
             log.begin(self._reader)
             yield expander.start()
             log.store = executions.session  # the next call may come from another thread
-        stored = executions.get(self._name)  # what was written before its end is read after this
+        stored = executions.get(self._name)  # entries from before its end are read after this
         for number, _, entries in log.read(self._read):
             for record in log.replayed_records(entries, self._reader):
                 is_told = self._is_told(record)
@@ -310,7 +318,7 @@ class EventFeed:
             yield expander.end(stored.status, ended, executions.ending(stored))
 
     def _is_told(self, record: Record) -> bool:
-        """Return whether a record is a chunk reported before; mark it as reported."""
+        """Return whether a record is a chunk that was reported before; mark it as reported."""
         kind, _, frame, visit, step, *rest = record
         if kind == RETRIED:
             self._attempts[frame, visit] = self._attempts.get((frame, visit), 0) + 1

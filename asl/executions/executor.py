@@ -1,4 +1,4 @@
-"""Running stored executions, each in one process at a time."""
+"""The executor, which runs stored executions, each in one process at a time."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Executor:
         """The command line that runs the executions, recorded with them; None for other
         programs."""
         self.listeners: list[Callable[[], object]] = []
-        """Called when there may be something to do for the runners of this process."""
+        """Called when there may be work for the runners of this process."""
         self._last = 0
         self._numbering = Lock()
         self._used: tuple[Any, Names] = None, {}
@@ -134,7 +134,7 @@ class Executor:
         Raises:
             ExecutionExists: The name belongs to an execution with another document or input.
         """
-        if name is None:  # drawn at random: no other process has it
+        if name is None:  # random, so no other process has it
             name = os.urandom(16).hex()
             return self._create_new(name, program, data, express, requestor)
         known = find_execution(self.session, name)
@@ -325,7 +325,9 @@ class Executor:
         begins: bool = False,
         claim: Claim | None = None,
     ) -> Result:
-        """Continue an execution; a restarted one (*begins*) needs only the bindings ahead of it."""
+        """Continue an execution; a restarted one (*begins*) needs only the bindings of its
+        remaining states.
+        """
         if known.status in ENDED:
             return self.reader.result(known, program)
         bound = bind(bindings, program)
@@ -342,11 +344,11 @@ class Executor:
         if claim is not None:
             Workers(self.session).own(known.number)
             bound = claim.prepare(bound)
-        if known.status == "PAUSED":  # should this process die, it is due until it pauses again
+        if known.status == "PAUSED":  # if this process dies, it is due until it pauses again
             self.session.write(MAKE_DUE, known.number)
         return await self._run(known, program, data, journal, bound, in_event_loop, claim)
 
-    # The bindings that an execution depends on
+    # Required bindings
 
     def _used_names(self, program: Program, bindings: Bindings, bound: ResolvedBindings) -> Names:
         """Return the bound names that executions of *program* may use."""
@@ -364,9 +366,9 @@ class Executor:
         return used
 
     def _recorded(self, used: Names, earlier: Json = None) -> bytes:
-        """Return names, with the command that binds them, as they are stored.
+        """Return names, with the command that binds them, in the stored form.
 
-        Without a command of this process the *earlier* one stays.
+        Without a command of this process the *earlier* one remains.
         """
         command = earlier if self.command is None else self.command
         of, key = self._latest_record
@@ -442,5 +444,5 @@ class Executor:
 
 
 def _beside_agents(names: Names) -> Names:
-    """Return the names without those that a runner may lack: the execution then waits for them."""
+    """Return the names without those that a runner may lack, for which the execution waits."""
     return {kind: found for kind, found in names.items() if kind not in ("agents", "resources")}

@@ -16,7 +16,7 @@ from asl.stores.executions import StoredExecution
 __all__ = ["ForkPoint", "find_fork_point"]
 
 LONGEST = 9
-"""Digits of the number of a visit."""
+"""Maximum number of digits of a visit's number."""
 ENTERED, EXITED = "StateEntered", "StateExited"
 
 
@@ -48,7 +48,7 @@ def find_fork_point(
     """Return a visit of an execution: `STATE` for the latest, `STATE#2` for the second.
 
     Raises:
-        AslError: The document has no such state at its top, or the execution was never there.
+        AslError: The document has no such top-level state, or the execution has not visited it.
     """
     state, mark, number = place.rpartition("#")
     is_number = number.isdecimal() and len(number) <= LONGEST
@@ -73,7 +73,7 @@ def find_fork_point(
 
 
 def _entries(events: Iterable[Event], states: Iterable[str]) -> Iterable[ForkPoint]:
-    """Yield the visits of the states at the top of the document, with the variables of each."""
+    """Yield the visits of top-level states, with the variables of each."""
     counts = dict.fromkeys(states, 0)
     variables: dict[str, Json] = {}
     for event in events:

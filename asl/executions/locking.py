@@ -60,7 +60,7 @@ def is_interrupted(session: Session, stored: StoredExecution) -> bool:
     """Return whether the process of a running execution has died."""
     if stored.status != "RUNNING" or _is_held(session, top_of(session, stored.name)):
         return False
-    known = find_execution(session, stored.name)  # it may have ended just now
+    known = find_execution(session, stored.name)  # it may have ended meanwhile
     return known is not None and known.status == "RUNNING"
 
 
@@ -68,7 +68,7 @@ def interrupted_executions(session: Session) -> list[str]:
     """Return the names of the executions whose process has died, oldest first."""
     found = []
     for (name,) in session.select(RUNNING):
-        with suppress(StoreDamaged):  # a damaged one holds up no others; `executions` shows it
+        with suppress(StoreDamaged):  # a damaged one must not stop others; `executions` shows it
             known = find_execution(session, name)
             if known is not None and is_interrupted(session, known):
                 found.append(name)

@@ -24,24 +24,27 @@ class StoreMaintenance(StoreReader):
         """Delete an ended execution and its descendants.
 
         Its history, requests and checkpoints are deleted, also from storages that can delete
-        (`__delitem__`). What it spent from a pool stays spent.
+        (`__delitem__`). Its spending from pools remains.
 
         Raises:
             ExecutionNotFound: There is no such execution.
             ExecutionBusy: Another process runs it.
-            AslError: It has not ended, or another execution has started it.
+            AslError: It has not ended, or another execution started it.
         """
         retention.delete(self._executor, name, self._storages())
 
     def prune(self, keep: str | float, *, dry_run: bool = False) -> list[str]:
-        """Delete the executions that ended longer ago than *keep*; running and paused ones stay.
+        """Delete the executions that ended longer ago than *keep*; running and paused ones remain.
 
         Args:
             keep: A duration such as `"30d"`, or seconds.
-            dry_run: Delete nothing, and return what would be deleted.
+            dry_run: Whether to only return the names, without deleting; False by default.
 
         Returns:
-            The names of the deleted executions, the oldest first.
+            The names of the deleted executions, oldest first.
+
+        Raises:
+            AslError: *keep* is not a duration.
         """
         return retention.prune(self._executor, keep, self.clock.now(), self._storages(), dry_run)
 

@@ -34,11 +34,11 @@ class StoreReader(StoreBase):
 
         Args:
             status: Only executions with this status, such as `"PAUSED"`; None for all.
-            before: The `number` of the last execution of the previous page; None for the first.
+            before: `number` of the last execution of the previous page; None for the first page.
             limit: Maximum number of executions.
 
         Raises:
-            AslError: `status` is no status.
+            AslError: There is no such status.
         """
         return list_executions(self.session, status=status, before=before, limit=limit)
 

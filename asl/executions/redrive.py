@@ -71,7 +71,7 @@ def missing_states(
 def displaced_branches(program: Program, former: Program, answers: Mapping[str, Json]) -> list[str]:
     """Return the branches of *program* that differ from the ended ones at their places, sorted.
 
-    Outcomes are stored by the place of the branch, and the *former* program began it elsewhere.
+    Outcomes are stored by the place of the branch, where the *former* program had another one.
     """
     found: set[str] = set()
     for key, answer in answers.items():
@@ -85,7 +85,7 @@ def displaced_branches(program: Program, former: Program, answers: Mapping[str, 
 
 
 def _machine(program: Program, path: str) -> Machine | None:
-    """Return the machine that a program has at a path, None if it is not known."""
+    """Return the machine of a program at a path, None if it is unknown."""
     machine: Machine | None = program.machine
     for name, index in _forks(path):
         step = None if machine is None else machine.steps.get(name)
@@ -94,14 +94,14 @@ def _machine(program: Program, path: str) -> Machine | None:
 
 
 def _forks(path: str) -> Iterator[tuple[str, str]]:
-    """Yield the state that forks and the index of the child, from the top machine down."""
+    """Yield the forking state and the index of the child, from the top machine down."""
     for fork in path.split("/")[1:]:
         place, _, index = fork[:-1].rpartition("[")
         yield unescape(place.rpartition("@")[0]), index
 
 
 def _is_within(path: str, ended: set[str]) -> bool:
-    """Whether a machine or one around it has ended."""
+    """Return whether a machine or an enclosing one has ended."""
     while path and path not in ended:
         path = path.rpartition("/")[0]
     return bool(path)
@@ -110,7 +110,7 @@ def _is_within(path: str, ended: set[str]) -> bool:
 def _standing(
     positions: Mapping[str, Json], answers: Mapping[str, Json]
 ) -> Iterator[tuple[str, str]]:
-    """Yield path and state of what is alive: the positions of machines, and effects since then."""
+    """Yield path and state of the active machines and their effects."""
     for path, position in positions.items():
         if position["state"] is not None:
             yield path, position["state"]
@@ -122,7 +122,7 @@ def _standing(
 
 
 def _lacking(program: Program, path: str, name: str) -> Iterator[str]:
-    """Yield the state that is not there, on the way to a machine or in it."""
+    """Yield the missing state on the path to a machine or in it."""
     machine: Machine | None = program.machine
     for around, index in _forks(path):
         assert machine is not None
@@ -132,7 +132,7 @@ def _lacking(program: Program, path: str, name: str) -> Iterator[str]:
             return
         machine = program.forked(step, index)
         if machine is None:
-            if step.type != "Include":  # what it holds may be known only when it runs
+            if step.type != "Include":  # its machine may be known only at run time
                 yield f"what runs within {step.pointer}"
             return
     assert machine is not None
@@ -238,7 +238,7 @@ def rewind(
     Raises:
         CheckpointRefused: It cannot continue from the checkpoint.
     """
-    if known.status != "RUNNING":  # else its process has died
+    if known.status != "RUNNING":  # otherwise its process has died
         require_resumable(known.name, known.status)
     key, program = _chosen(reader, known, other)
     checkpoint, now = select_checkpoint(reader.checkpoints(known), name), reader.now()

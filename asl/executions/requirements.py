@@ -1,7 +1,7 @@
-"""Bindings that an execution depends on: recorded when it starts, required when it continues.
+"""Bindings that an execution requires: recorded when it starts, checked when it continues.
 
-A name counts if a document of the run may use it. Without a binding that it had, an execution would
-take its error paths because of a mistake of the caller, so it is refused before it runs.
+A name counts if a document of the run may use it. Without a former binding, an execution would take
+its error paths because of the caller's mistake, so it is refused before it runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Names: TypeAlias = dict[str, list[str]]
 AGENT_FIELDS = frozenset(
     {"Agent", "Agents", "Arbiter", "TieBreaker", "Using", "Validator", "Check"}
 )
-"""The fields that name agents."""
+"""Fields that name agents."""
 _FIELDS_OF: Mapping[str, frozenset[str]] = {
     "tools": AGENT_FIELDS,
     "memory": AGENT_FIELDS | {"Memory", "Cache"},
@@ -33,11 +33,11 @@ _FIELDS_OF: Mapping[str, frozenset[str]] = {
     "prices": frozenset({"Budget"}),
     "checkpoints": frozenset({"Storage"}),
 }
-"""The fields without which a document uses nothing of a kind."""
+"""Fields without which a document uses nothing of a kind."""
 OWN_STORAGE = "file"
-"""The storage of checkpoints that every store has."""
+"""Checkpoint storage that every store has."""
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:"
-"""How the ARN of a function begins that a document gives a name only."""
+"""Prefix of the ARN of a function that documents may shorten to its name."""
 _STARTS = (":startExecution", ":startSyncExecution")
 
 
@@ -47,10 +47,10 @@ class _Text(NamedTuple):
     fields: frozenset[str]
     """Names of fields, without the `.$` of computed ones."""
     computed: frozenset[str]
-    """Those of them that have a computed value."""
+    """Those with a computed value."""
     texts: frozenset[str]
     values: Mapping[str, frozenset[str]]
-    """The texts that are values of `Resource`, `FunctionName` and `WorkflowId`."""
+    """Values of `Resource`, `FunctionName` and `WorkflowId`."""
 
 
 _VALUES = ("Resource", "FunctionName", "WorkflowId")
@@ -98,7 +98,7 @@ def used_names(program: Program, bindings: Bindings, bound: ResolvedBindings) ->
 
 
 def _of_run(program: Program, bound: ResolvedBindings, state: str | None = None) -> _Text:
-    """Return the text of all documents of a run, of the first one from a *state* on."""
+    """Return the text of all documents of a run; of the first one from a *state* on."""
     workflows = bound.services.workflows or {}
     document = program.document if state is None else _ahead(program.document, state)
     return _read([document, *(each.document for each in workflows.values())])
@@ -111,12 +111,12 @@ def _ahead(document: Mapping[str, Json], state: str) -> Json:
         name = todo.pop()
         if name in states and name not in reached:
             reached.add(name)
-            todo.extend(_read([states[name]]).texts)  # names of states are among them
+            todo.extend(_read([states[name]]).texts)  # this includes names of states
     return {**document, "States": {name: states[name] for name in reached}}
 
 
 def _bound_names(bindings: Bindings, bound: ResolvedBindings) -> dict[str, Collection[str]]:
-    """Return what is bound by name, by kind; of resources the functions only."""
+    """Return the bound names by kind; of resources only functions."""
     services = bound.services
     return {
         "agents": bindings.get("agents") or (),
@@ -133,7 +133,7 @@ def _bound_names(bindings: Bindings, bound: ResolvedBindings) -> dict[str, Colle
 
 
 def _uses(text: _Text, kind: str, name: str) -> bool:
-    """Whether documents may use a bound name; where names are computed, they may use any."""
+    """Return whether documents may use a bound name; documents with computed names may use any."""
     if kind == "agents":
         return name in text.texts or bool(AGENT_FIELDS & text.computed)
     if kind == "mocks":
@@ -148,7 +148,9 @@ def _uses(text: _Text, kind: str, name: str) -> bool:
 
 
 def _is_bound(kind: str, name: str, bound: ResolvedBindings, names: Collection[str]) -> bool:
-    """Whether a name is bound; a resource may be so by a pattern, a function by its short name."""
+    """Return whether a name is bound; a resource also by a pattern, a function by its short
+    name.
+    """
     if name in names or kind != "resources":
         return name in names
     forms = [name]
@@ -179,18 +181,18 @@ def require_bindings(
     bound: ResolvedBindings,
     state: str | None = None,
 ) -> None:
-    """Check that the bindings of earlier runs of an execution are there.
+    """Check that the bindings of earlier runs of an execution are present.
 
     Args:
         name: The execution.
-        recorded: The names that it has used so far.
+        recorded: Names that it has used so far.
         program: Its program.
         bindings: The present bindings.
-        bound: The same, ready for the run.
-        state: The state at which it restarts, None if it continues.
+        bound: The present bindings, resolved for the run.
+        state: State at which it restarts, None if it continues.
 
     Raises:
-        BindingsMissing: A name is not bound any more that a document of the run may use.
+        BindingsMissing: A name that a document of the run may use is no longer bound.
     """
     names = _bound_names(bindings, bound)
     absent = {
@@ -199,7 +201,7 @@ def require_bindings(
     }
     if not any(absent.values()):
         return
-    if not absent.get("workflows"):  # what a missing workflow uses is not known
+    if not absent.get("workflows"):  # the names used by a missing workflow are unknown
         text = _of_run(program, bound, state)
         absent = {
             kind: [each for each in lost if _uses(text, kind, each)]

@@ -19,7 +19,7 @@ from asl.stores.executions import ENDED, StoredExecution, numbers_below, top_of
 __all__ = ["delete", "prune"]
 
 TOGETHER = 5000
-"""Executions that are deleted in one transaction; others wait for its end to write."""
+"""Number of executions deleted in one transaction, during which others wait to write."""
 
 
 def delete(executor: Executor, name: str, storages: Mapping[str, Storage]) -> None:
@@ -59,7 +59,7 @@ def prune(
         with ExitStack() as locks:
             chosen = []
             for name in names[begin : begin + TOGETHER]:
-                # Another process may redrive or delete it just now; doctor names a damaged one.
+                # Another process may redrive or delete it now; 'asl doctor' reports a damaged one.
                 with suppress(ExecutionBusy, ExecutionNotFound, StoreDamaged):
                     locks.enter_context(hold_lock(executor.session, name))
                     stored = reader.get(name)
@@ -76,7 +76,7 @@ def prune(
 def _delete(
     executor: Executor, chosen: list[StoredExecution], storages: Mapping[str, Storage]
 ) -> None:
-    """Delete executions, those that they started, and their checkpoints in other storages."""
+    """Delete executions, their descendants, and their checkpoints in other storages."""
     session = executor.session
     numbers = [
         number for each in chosen for number in (each.number, *numbers_below(session, each.number))
@@ -91,14 +91,18 @@ def _delete(
 
 
 def _elsewhere(executor: Executor, number: int) -> Iterator[tuple[str, str]]:
-    """Yield storage and id of the checkpoints of an execution that the store does not hold."""
+    """Yield storage and id of an execution's checkpoints in other storages."""
     for each in read_checkpoints(executor.session, number):
         if each.storage != "default":
             yield each.storage, each.id
 
 
 def _seconds(keep: str | float) -> float:
-    """Return the seconds of a duration; raises AslError for what is none."""
+    """Return the seconds of a duration.
+
+    Raises:
+        AslError: The value is not a duration.
+    """
     try:
         return parse_duration(keep)
     except ExpressionFault as fault:

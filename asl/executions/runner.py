@@ -1,7 +1,7 @@
-"""Runners, which run the executions of a store that are due, on one event loop.
+"""Runners, which run the due executions of a store on one event loop.
 
 Several runners, in one process or in many, share the executions of a store. An execution that waits
-for time, people or tokens needs none of them.
+for time, approvals or tokens needs no runner.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ BEAT: Final = LEASE / 3
 WATCH: Final = 2.0
 """Seconds between two checks for dead workers."""
 REST: Final = 1.0
-"""Seconds before another try at an execution that another process holds."""
+"""Seconds until another attempt at an execution that another process holds."""
 
 
 class _Live:
@@ -115,18 +115,18 @@ class Runner:
         self.bindings = bindings
         self.clock = clock
         self._polls = isinstance(clock, WallClock)
-        """Whether other processes may share the time of this one."""
+        """Whether other processes may use the store."""
         self._steady = steady_seconds if self._polls else clock.now
-        """The seconds by which leases are kept: the same in all processes of a machine."""
+        """Clock of leases in seconds: the same in all processes of a machine."""
         self.concurrency = concurrency
         self.report = report or _nothing
         self.id = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
         self._loop: asyncio.AbstractEventLoop
         self._live: dict[int, _Live] = {}
         self._rest: dict[int, float] = {}
-        """Executions that other processes hold, and the time of the next try."""
+        """Executions that other processes hold, and the time of the next attempt."""
         self._tried: dict[int, list[str]] = {}
-        """The missing bindings of executions at their last try here."""
+        """Missing bindings of executions at their last attempt here."""
         self._nap: asyncio.Future[None] | None = None
         """The future that the runner awaits while idle."""
         self._timer: asyncio.TimerHandle | None = None
@@ -148,13 +148,13 @@ class Runner:
 
     @property
     def workers(self) -> Workers:
-        """The claims in the store, as this thread has it."""
+        """Claims in the store, for this thread."""
         return Workers(self.executor.session)
 
     # Life cycle
 
     async def run(self) -> None:
-        """Run due executions until `stop` is called; those under way can be continued later.
+        """Run due executions until `stop` is called; running ones can be continued later.
 
         Raises:
             LeaseLost: This process hung for so long that other runners have taken over.
@@ -175,7 +175,7 @@ class Runner:
         self._raise_failure()
 
     def stop(self) -> None:
-        """End `run`; executions under way are cut off as by the death of the process."""
+        """End `run`; running executions are interrupted as by the death of the process."""
         self._is_stopping = True
         self._wake_up()
 
@@ -201,7 +201,7 @@ class Runner:
         await self._ended.wait()
 
     async def drain(self) -> None:
-        """Return when nothing is due any more and nothing runs here."""
+        """Return when no execution is due or runs here."""
         await asyncio.sleep(POLL)
         while not self._is_stopping and (self._live or self._is_any_ready()):
             await asyncio.sleep(POLL)
@@ -221,11 +221,11 @@ class Runner:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        with suppress(StoreError):  # its lock ends with its process, and others find it dead
+        with suppress(StoreError):  # its lock ends with its process, so others detect its death
             self.workers.leave()
 
     def _renew(self) -> None:
-        """Renew the lease now and then, and fence the workers that have not."""
+        """Renew the lease periodically, and fence workers that have not renewed theirs."""
         now = self._steady()
         if now - self._watched >= WATCH:
             self._watched = now
@@ -236,7 +236,7 @@ class Runner:
             self.executor.session.flush()
 
     async def _until_something(self) -> None:
-        """Wait until there may be something to do."""
+        """Wait until there may be work."""
         await asyncio.sleep(0)  # lets started tasks run
         self._until = self._next_look()
         self._nap = self._loop.create_future()
@@ -250,7 +250,7 @@ class Runner:
         self._is_woken = False
 
     def _peek(self) -> None:
-        """End the nap if there may be something to do, else schedule the next check."""
+        """End the nap if there may be work, else schedule the next check."""
         seconds = self._until - self.clock.now()
         if (
             self._is_woken
@@ -274,7 +274,7 @@ class Runner:
     # Work
 
     def _look(self) -> None:
-        """Start due executions, cancel others, wake branches that have an answer."""
+        """Start due executions, cancel others, and wake branches with an answer."""
         self._seen = self.executor.session.connection.glance()
         for each in self.workers.cancelled():
             self._cancel(each)
@@ -326,12 +326,12 @@ class Runner:
         except StoreDamaged as damage:
             self._rest[number] = inf
             self.report(name, str(damage))
-        except StoreError as error:  # nothing can be recorded, of no execution
+        except StoreError as error:  # nothing can be recorded for any execution
             self._failure = error
             self.stop()
         except AslError as error:
             self._cannot(number, name, str(error))
-        except Exception as error:  # a fault of ours in one execution must not end the others
+        except Exception as error:  # a bug in one execution must not end the others
             logging.getLogger("asl").exception("the execution %r cannot go on", name)
             self._cannot(number, name, f"internal error: {type(error).__name__}: {error}")
         else:
@@ -372,7 +372,7 @@ class RunnerContext:
         self._make = partial(
             Runner, executor, bindings, clock, concurrency=concurrency, report=report
         )
-        self._make()  # refuses what is wrong
+        self._make()  # raises for invalid bindings
         self._runner: Runner | None = None
         self._task: asyncio.Task[None] | None = None
         self._thread: Thread | None = None

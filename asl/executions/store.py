@@ -116,7 +116,7 @@ class Store(StoreControl, StoreMaintenance):
         express: bool = False,
         requestor: str | None = None,
     ) -> Handle:
-        """Do what `start` does on the running event loop.
+        """Start an execution on the running event loop; see `start`.
 
         Concurrent calls share commits.
         """
@@ -248,7 +248,7 @@ class Store(StoreControl, StoreMaintenance):
         requestor: str | None = None,
         **bindings: Unpack[Bindings],
     ) -> Result:
-        """Do what `run` does on the running event loop.
+        """Run an execution on the running event loop; see `run`.
 
         Concurrent calls share commits.
         """
@@ -306,7 +306,7 @@ class Store(StoreControl, StoreMaintenance):
         force: bool = False,
         **bindings: Unpack[Bindings],
     ) -> Result:
-        """Continue an execution on the running event loop, as `resume` does."""
+        """Continue an execution on the running event loop; see `resume`."""
         refuse_unknown(Store.aresume, bindings)
         given = self._given(bindings)
         other = await self._compiled(name, document)
@@ -350,7 +350,7 @@ class Store(StoreControl, StoreMaintenance):
         document: Program | Document | Loadable | None = None,
         **bindings: Unpack[Bindings],
     ) -> Result:
-        """Redrive an execution on the running event loop, as `redrive` does."""
+        """Redrive an execution on the running event loop; see `redrive`."""
         refuse_unknown(Store.aredrive, bindings)
         given = self._given(bindings)
         corrected = await self._compiled(name, document)
@@ -373,7 +373,11 @@ class Store(StoreControl, StoreMaintenance):
         name: str | None,
         profile: str | Profile | None,
     ) -> tuple[Program, Json]:
-        """Return the program and a copy of the input; raises AslError if either is invalid."""
+        """Return the program and a copy of the input.
+
+        Raises:
+            AslError: Either is invalid.
+        """
         program = resolve_program(workflow, profile, False)
         check_name(name)
         data = copy_foreign(data)

@@ -1,4 +1,4 @@
-"""Layer 6: memories that outlive a run."""
+"""Layer 7: memories that outlive a run."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -12,15 +12,19 @@ from asl.memories.custom import CustomMemory
 __all__ = ["BACKENDS", "bind_memory"]
 
 BACKENDS = ("memory", "file", "redis", "dynamodb", "custom")
-"""What a document can name (Specification 8.7)."""
+"""Names of backends in documents (Specification 8.7)."""
 
 
 def bind_memory(memory: Any) -> dict[str, Memory]:
-    """Return the memories that a caller gave, by the backends that documents name.
+    """Return the memories of a run by the backends that documents name.
 
-    A path serves `memory` and `file`, the URL of a Redis server or a table of DynamoDB `memory` and
-    `redis` or `dynamodb`, an object `memory` and `custom`; a mapping says which serves which.
-    Raises AslError for what is no memory.
+    Args:
+        memory: A path, for `memory` and `file`; the URL of a Redis server or a DynamoDB table, for
+            `memory` and `redis` or `dynamodb`; an object, for `memory` and `custom`; or a mapping
+            from backends to these.
+
+    Raises:
+        AslError: The value is not a memory.
     """
     if isinstance(memory, Mapping):
         return {_backend(name): _memory(each) for name, each in memory.items()}
@@ -84,4 +88,4 @@ _URLS: Mapping[str, tuple[str, Callable[[str], Memory]]] = {
     "unix": ("redis", _redis),
     "dynamodb": ("dynamodb", _dynamodb),
 }
-"""By the scheme of a URL: the backend, and what makes its memory."""
+"""Backend and factory of a memory by the scheme of its URL."""

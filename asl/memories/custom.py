@@ -1,4 +1,4 @@
-"""A memory of the user's own: foreign code, whose failures are those of the states that ask it."""
+"""A memory of the user's own, whose exceptions fail the states that use it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,9 +20,9 @@ LAST_TIME: Final = 253_402_300_799
 
 
 class CustomMemory:
-    """Protocol `asl.engine.memory.Memory`, by an object that has its methods.
+    """Wrapper of an object with the methods of `asl.engine.memory.Memory`.
 
-    Whatever it raises is StateError("States.MemoryNotConfigured"), unless it is a StateError.
+    Any exception becomes StateError("States.MemoryNotConfigured"), except StateError.
     """
 
     def __init__(self, memory: Memory) -> None:
@@ -32,7 +32,7 @@ class CustomMemory:
             self.search = self._search
 
     def get(self, namespace: str, key: str, now: float) -> MemoryEntry | None:
-        """Return an entry, None where there is none."""
+        """Return an entry, None without one."""
         with _failing():
             return _entry(self.memory.get(namespace, key, now))[0]
 
@@ -48,14 +48,14 @@ class CustomMemory:
         now: float,
         make: Callable[[MemoryEntry | None], MemoryEntry | None],
     ) -> None:
-        """Replace an entry by what *make* makes of it."""
+        """Replace an entry by the result of *make*."""
         ours: list[BaseException] = []
 
         def made(known: MemoryEntry | None) -> MemoryEntry | None:
             known, _ = _entry(known)
             try:
                 return make(known)
-            except BaseException as error:  # ours, not of the memory that was given
+            except BaseException as error:  # an error of the runtime, not of the memory
                 ours.append(error)
                 raise
 
@@ -70,9 +70,10 @@ class CustomMemory:
 
 
 def _entry(found: Any, left: int = MAX_BYTES) -> tuple[MemoryEntry | None, int]:
-    """Return an own copy of what a memory gave for an entry, and how many bytes it may still give.
+    """Return the entry that a memory returned.
 
-    Raises TypeError, ValueError or NotJson for what is no entry.
+    Raises:
+        TypeError: The value is not an entry.
     """
     if found is None:
         return None, left

@@ -1,7 +1,7 @@
-"""A memory in a table of DynamoDB, shared by all who name it.
+"""A memory in a DynamoDB table, shared by all runs that name it.
 
-The table has the texts `namespace` as partition key and `key` as sort key. Each item holds its
-`entry` as JSON, a number `order`, and `expires` in whole seconds for the time to live of the table.
+The table has the texts `namespace` as partition key and `key` as sort key. Each item has its
+`entry` as JSON, a number `order`, and `expires` in whole seconds for the table's time to live.
 """
 
 from __future__ import annotations
@@ -23,11 +23,15 @@ __all__ = ["DynamoMemory", "table_at"]
 PATIENCE = 10.0
 """Seconds to wait for a connection, and for an answer."""
 TRIES = 100
-"""How often a change begins anew because somebody else has changed the same."""
+"""Maximum number of attempts of a change after concurrent changes."""
 
 
 def table_at(url: str) -> DynamoMemory:
-    """Return the memory at `dynamodb://TABLE?region=REGION&endpoint=URL`; raises AslError."""
+    """Return the memory at `dynamodb://TABLE?region=REGION&endpoint=URL`.
+
+    Raises:
+        AslError: The URL is invalid.
+    """
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query))
     unknown = options.keys() - {"region", "endpoint"}
@@ -37,9 +41,11 @@ def table_at(url: str) -> DynamoMemory:
 
 
 class DynamoMemory:
-    """Protocol `asl.engine.memory.Memory`; who may use the table, the environment says (AWS).
+    """A memory in a table (protocol `asl.engine.memory.Memory`), with credentials from the
+    environment.
 
-    Raises AslError without a region, and where the extra `dynamodb` is not installed.
+    Raises:
+        AslError: There is no region, or the extra `dynamodb` is not installed.
     """
 
     remote = True
@@ -68,7 +74,7 @@ class DynamoMemory:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Name what keeps the table from being used."""
+        """Convert the errors of the table."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
@@ -81,7 +87,7 @@ class DynamoMemory:
         return StateError("States.MemoryNotConfigured", cause)
 
     def get(self, namespace: str, key: str, now: float) -> MemoryEntry | None:
-        """Return an entry, None where there is none."""
+        """Return an entry, None without one."""
         with self._errors():
             return alive(self._record(namespace, key), now)
 
@@ -110,7 +116,12 @@ class DynamoMemory:
         now: float,
         make: Callable[[MemoryEntry | None], MemoryEntry | None],
     ) -> None:
-        """Replace an entry by what *make* makes of it; again where somebody else was faster."""
+        """Replace an entry by the result of *make*; repeated after a concurrent change.
+
+        Raises:
+            StateError: States.MemoryNotConfigured; concurrent changes prevent the change, or the
+                table cannot be reached.
+        """
         with self._errors():
             for _ in range(TRIES):
                 known = self._record(namespace, key)
@@ -120,7 +131,7 @@ class DynamoMemory:
         raise self._unusable(f"{key!r} is changed by others all the time")
 
     def _put(self, namespace: str, entry: MemoryEntry, known: MemoryRecord | None) -> bool:
-        """Put an entry in the place of the one that is known; whether that was still there."""
+        """Replace a known entry; return whether it was unchanged."""
         from botocore.exceptions import ClientError
 
         order = time_ns() if known is None else max(time_ns(), known.order + 1)

@@ -1,4 +1,4 @@
-"""How entries are written into stores that keep texts, and what order they were written in."""
+"""The stored form of entries as text, and their order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["MemoryRecord", "alive", "latest"]
 
 
 class MemoryRecord(NamedTuple):
-    """An entry, and a number that is larger for what was written later."""
+    """An entry, and a number that grows with the time of writing."""
 
     entry: MemoryEntry
     order: int
@@ -26,7 +26,11 @@ class MemoryRecord(NamedTuple):
 
     @classmethod
     def read(cls, key: str, text: str | bytes) -> MemoryRecord:
-        """Read what `text` has written; raises ValueError for anything else."""
+        """Read the result of `text`.
+
+        Raises:
+            ValueError: The text has another form.
+        """
         try:
             found = read_data(text.decode() if isinstance(text, bytes) else text)
             entry = MemoryEntry(key, found["value"], found["written"], found["expires"])
@@ -36,14 +40,14 @@ class MemoryRecord(NamedTuple):
 
 
 def alive(record: MemoryRecord | None, now: float) -> MemoryEntry | None:
-    """Return the entry of a record, None where it has expired."""
+    """Return the entry of a record, None if it has expired."""
     if record is None or (record.entry.expires is not None and record.entry.expires <= now):
         return None
     return record.entry
 
 
 def latest(records: Iterable[MemoryRecord], now: float) -> list[MemoryEntry]:
-    """Return the entries that have not expired, the latest first."""
+    """Return the entries that have not expired, latest first."""
     found = [record for record in records if alive(record, now) is not None]
     found.sort(key=lambda record: (record.entry.written, record.order), reverse=True)
     return [record.entry for record in found]

@@ -1,7 +1,7 @@
-"""A memory on a Redis server (or one that speaks its protocol), shared by all who name it.
+"""A memory on a Redis server (or a compatible one), shared by all runs that name it.
 
-Every value is a text of its own, `asl:entry:NAMESPACE/KEY`, which the server forgets by itself when
-it expires; `asl:keys:NAMESPACE` is the set of the keys.
+Every value is a text of its own, `asl:entry:NAMESPACE/KEY`, which the server deletes when it
+expires; `asl:keys:NAMESPACE` is the set of the keys.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["RedisMemory"]
 PATIENCE = 10.0
 """Seconds to wait for a connection, and for an answer."""
 CHUNK = 1000
-"""Keys that are asked for at once."""
+"""Number of keys read in one request."""
 SHAPE = (
     "this is no URL of a Redis server: redis://:PASSWORD@HOST:PORT/DATABASE, "
     "with the special characters of a password quoted"
@@ -37,14 +37,17 @@ for at = 2, #KEYS do
   if redis.call('EXISTS', KEYS[at]) == 0 then redis.call('SREM', KEYS[1], ARGV[at - 1]) end
 end
 """
-"""Takes the keys whose values are gone out of the set of the keys."""
+"""Removes the keys of deleted values from the set of keys."""
 
 
 class RedisMemory:
-    """Protocol `asl.engine.memory.Memory`; connections are kept for the next use.
+    """A memory on a server (protocol `asl.engine.memory.Memory`); connections are reused.
 
-    `url` is `redis://HOST:PORT/DATABASE`, `rediss://...` (TLS) or `unix://PATH`. Raises AslError
-    for any other, and where the extra `redis` is not installed.
+    Args:
+        url: `redis://HOST:PORT/DATABASE`, `rediss://...` (TLS) or `unix://PATH`.
+
+    Raises:
+        AslError: The URL has another form, or the extra `redis` is not installed.
     """
 
     remote = True
@@ -58,7 +61,7 @@ class RedisMemory:
                 url, socket_timeout=PATIENCE, socket_connect_timeout=PATIENCE
             )
             pool = self.client.connection_pool
-            pool.connection_class(**pool.connection_kwargs)  # connects to nothing yet
+            pool.connection_class(**pool.connection_kwargs)  # opens no connection yet
             parts = urlsplit(url)
         except (TypeError, ValueError, RedisError):  # which may show a part of the password
             raise AslError(SHAPE) from None
@@ -75,7 +78,7 @@ class RedisMemory:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Name what keeps the server from being used."""
+        """Convert the errors of the server."""
         from redis.exceptions import RedisError
 
         try:
@@ -88,7 +91,7 @@ class RedisMemory:
             raise StateError("States.MemoryNotConfigured", cause) from None
 
     def get(self, namespace: str, key: str, now: float) -> MemoryEntry | None:
-        """Return an entry, None where there is none."""
+        """Return an entry, None without one."""
         with self._errors():
             return alive(_record(key, self.client.get(_place(namespace, key))), now)
 
@@ -114,7 +117,7 @@ class RedisMemory:
         now: float,
         make: Callable[[MemoryEntry | None], MemoryEntry | None],
     ) -> None:
-        """Replace an entry by what *make* makes of it; again where somebody else was faster."""
+        """Replace an entry by the result of *make*; repeated after a concurrent change."""
         place = _place(namespace, key)
 
         def replace(pipe: Pipeline) -> None:

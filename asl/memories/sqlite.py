@@ -30,18 +30,18 @@ INDEX = (
     "CREATE VIRTUAL TABLE IF NOT EXISTS memory_words USING "
     """fts5(words, tokenize = "unicode61 remove_diacritics 0 tokenchars '_'")"""
 )
-"""The words of every value, under the same rowid."""
+"""Words of every value, under the same rowid."""
 FIELDS = "key, value, written, expires"
 ALIVE = "namespace = ? AND (expires IS NULL OR expires > ?)"
 LATEST = "ORDER BY written DESC, rowid DESC"
 
 
 class SqliteMemory:
-    """Protocols `asl.engine.memory.Memory` and `Searchable`; the file is open only while it is
-    needed.
+    """A memory in a file (protocols `asl.engine.memory.Memory` and `Searchable`), open only during
+    use.
 
-    It keeps SQLite's rollback journal: of two that create a file and switch it to write-ahead
-    logging, SQLite refuses one at once.
+    It uses SQLite's rollback journal: if two processes create a file and switch it to write-ahead
+    logging, SQLite refuses one immediately.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -52,7 +52,7 @@ class SqliteMemory:
         import sqlite3
         from contextlib import closing
 
-        with suppress(OSError):  # SQLite names the reason
+        with suppress(OSError):  # SQLite's error names the reason
             create_private_file(self.path)
         try:
             with closing(
@@ -64,7 +64,7 @@ class SqliteMemory:
             raise self._unusable(str(error)) from error
 
     def _set_up(self, file: sqlite3.Connection) -> None:
-        """Make the tables, once for each file; what is there already is put into the index."""
+        """Create the tables, once per file, and index the present values."""
         if _version(file) == VERSION:
             return
         file.execute("BEGIN IMMEDIATE")
@@ -84,7 +84,7 @@ class SqliteMemory:
         return StateError("States.MemoryNotConfigured", cause)
 
     def get(self, namespace: str, key: str, now: float) -> MemoryEntry | None:
-        """Return an entry, None where there is none."""
+        """Return an entry, None without one."""
         with self._file() as file:
             return _found(file, namespace, key, now)
 
@@ -97,7 +97,7 @@ class SqliteMemory:
     def search(
         self, namespace: str, words: Sequence[str], now: float, most: int
     ) -> list[MemoryEntry]:
-        """Return entries that have one of *words*; of more than *most* those with the rarer."""
+        """Return entries with one of *words*; of more than *most* those with the rarer words."""
         if not words:
             return []
         likely = (
@@ -116,7 +116,7 @@ class SqliteMemory:
         now: float,
         make: Callable[[MemoryEntry | None], MemoryEntry | None],
     ) -> None:
-        """Replace an entry by what *make* makes of it, in one transaction."""
+        """Replace an entry by the result of *make*, in one transaction."""
         with self._file() as file:
             file.execute("BEGIN IMMEDIATE")
             _delete(file, "expires <= ?", now)

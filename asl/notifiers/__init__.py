@@ -34,7 +34,7 @@ def bind_channels(notify: Any) -> Notify | None:
     """Return the function that notifies approvers.
 
     Args:
-        notify: A function, the text of a channel, or a list of them; None for nobody.
+        notify: A function, the text of a channel, or a list of them; None for no notifications.
 
     Raises:
         AslError: There is no such channel, or its library is not installed.

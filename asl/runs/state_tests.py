@@ -1,4 +1,4 @@
-"""Tests of a single state, as with AWS's TestState."""
+"""Tests of single states, as with AWS's TestState, and mocks from Step Functions Local."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def load_mocks(
         file: Path of the file.
         case: Name of the test case.
         machine: Name of the state machine; needed if the file has several and neither the name of
-            the document nor that of the case tells which one.
+            the document nor that of the case identifies one.
         document: Document whose Task states the case may mock; None to accept any name.
 
     Returns:

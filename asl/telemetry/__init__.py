@@ -1,7 +1,7 @@
-"""Layer 6: executions as traces and metrics of OpenTelemetry.
+"""Layer 7: executions as traces and metrics of OpenTelemetry.
 
-The history is all that is looked at: a listener makes a span of an execution, of each state, call
-of an agent and call of a tool, with what they have used. Times are those of the execution's clock.
+A listener creates spans from the history: of an execution, of each state, agent call and tool call,
+with their usage. Times are those of the execution's clock.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ __all__ = ["Telemetry"]
 Attributes: TypeAlias = dict[str, str | bool | int | float]
 Path: TypeAlias = tuple[str | int, ...]
 Place: TypeAlias = tuple[str, Path]
-"""What a span is of (`execution`, `state`, `agent`, `tool`), and where."""
+"""Kind of a span (`execution`, `state`, `agent`, `tool`), and its path."""
 SHOWN: Final = 8192
-"""Bytes of a value that a span shows."""
+"""Maximum size of a value in a span, in bytes."""
 ENDED: Final = {event: status for status, event in ENDINGS.items()} | {PAUSED: "PAUSED"}
-"""The status of an execution by the event that ends its trace."""
+"""Status of an execution by the event that ends its trace."""
 WORDS: Final = {
     "execution": "execution",
     "state": "state",
     "agent": "invoke_agent",
     "tool": "execute_tool",
 }
-"""What the names of spans begin with, as OpenTelemetry has it for agents."""
+"""Prefixes of the names of spans, as in OpenTelemetry's conventions for agents."""
 TOLD: Final = (
     "error",
     "model",
@@ -49,16 +49,20 @@ TOLD: Final = (
     "delay",
     "tokens",
 )
-"""The details of an event that are no content."""
+"""Details of an event that are not content."""
 
 
 class Telemetry:
-    """Tells OpenTelemetry of executions: `asl.run(..., listener=Telemetry())`; serves any number.
+    """Reports executions to OpenTelemetry: `asl.run(..., listener=Telemetry())`; serves any number.
 
-    The providers are those that the process has, where none are given. With *content* spans show
-    what goes in and out, and why something failed; without it names, numbers and errors only.
+    Args:
+        tracer_provider: Provider of tracers; None for that of the process.
+        meter_provider: Provider of meters; None for that of the process.
+        content: Whether spans show inputs, outputs and causes; otherwise only names, numbers and
+            errors.
 
-    Raises AslError where the extra `telemetry` is not installed.
+    Raises:
+        AslError: The extra `telemetry` is not installed.
     """
 
     def __init__(
@@ -93,18 +97,18 @@ class Telemetry:
         return _Trace(self, execution)
 
     def __call__(self, event: Event) -> None:
-        """Take an event of no known execution, of which nothing can be told."""
+        """Ignore an event of an unknown execution."""
 
 
 class _ChildTrace:
-    """Makes the traces of executions that a state starts: within the span of that state."""
+    """Creates the traces of executions that a state starts, within the span of that state."""
 
     def __init__(self, telemetry: Telemetry, around: Span | None) -> None:
         self.telemetry = telemetry
         self.around = around
 
     def of(self, execution: Execution) -> _Trace:
-        """Return the listener of one of them."""
+        """Return the listener of a child execution."""
         return _Trace(self.telemetry, execution, self.around)
 
 
@@ -118,7 +122,7 @@ class _OpenSpan:
         self.span = span
         self.started = started
         self.attributes = attributes
-        """Those of its metrics."""
+        """Attributes of its metrics."""
 
 
 class _Trace:
@@ -130,13 +134,13 @@ class _Trace:
         self.telemetry = telemetry
         self.execution = execution
         self.around = around
-        """The span of the state that has started it, None for one that nobody has."""
+        """Span of the state that started the execution, None without one."""
         self.agents = dict(_agents(execution.program.document))
         self.open: dict[Place, _OpenSpan] = {}
-        """The spans that have not ended, the outermost first."""
+        """Open spans, outermost first."""
 
     def within(self, path: Path) -> _ChildTrace:
-        """Return the listener of what the state at a place starts."""
+        """Return the listener of executions that the state at a path starts."""
         state = self._around(("state", (*path, "")))
         return _ChildTrace(self.telemetry, self.around if state is None else state.span)
 
@@ -151,7 +155,9 @@ class _Trace:
             self._enter(event)
         elif kind.endswith("StateExited"):
             self._exit(event)
-        elif kind == "ToolCalled" and ("state", path) in self.open:  # else it is told by a child's
+        elif (
+            kind == "ToolCalled" and ("state", path) in self.open
+        ):  # otherwise the child's trace has it
             self._tool(event)
         elif kind.endswith("Scheduled") and kind != "RetryScheduled":
             self._call(event)
@@ -165,7 +171,7 @@ class _Trace:
     def _begin(
         self, place: Place, name: str, at: float, names: Attributes, own: Attributes
     ) -> None:
-        """Begin a span; *names* are the attributes that its metrics have, too."""
+        """Start a span; *names* are the attributes that its metrics have, too."""
         from opentelemetry.trace import SpanKind, set_span_in_context
 
         outside = self._around(place)
@@ -180,7 +186,7 @@ class _Trace:
         self.open[place] = _OpenSpan(place[0], made, at, names)
 
     def _around(self, place: Place) -> _OpenSpan | None:
-        """Return the span in which another one stands: its call, its state, or that outside."""
+        """Return the enclosing span: of its call, its state, or the parent execution."""
         what, path = place
         if what == "tool" and ("agent", path) in self.open:
             return self.open["agent", path]
@@ -202,7 +208,7 @@ class _Trace:
         self.telemetry.durations[ended.what].record(max(0.0, at - ended.started), ended.attributes)
 
     def _end_within(self, path: Path, at: float, error: str | None) -> None:
-        """End what is open below a place, the innermost first."""
+        """End the open spans below a path, innermost first."""
         for place in reversed([*self.open]):
             if len(place[1]) > len(path) and place[1][: len(path)] == path:
                 self._end(place, at, error)
@@ -240,7 +246,7 @@ class _Trace:
         self._show(place, event.details, "input")
 
     def _exit(self, event: Event) -> None:
-        """End a state, and what it has left open."""
+        """End a state and its open spans."""
         path, at = event.path, event.timestamp
         self._show(("state", path), event.details, "output")
         if STATE_TYPES.get(event.type.removesuffix("StateExited"), UNKNOWN).forks:
@@ -282,7 +288,7 @@ class _Trace:
         self.telemetry.cost.add(float(used.cost), names)
 
     def _tool(self, event: Event) -> None:
-        """Make the span of a call that is over."""
+        """Create the span of an ended call."""
         place, details = ("tool", event.path), event.details
         tool, error = str(details.get("tool")), details.get("error")
         own: Attributes = {"gen_ai.operation.name": WORDS["tool"], "gen_ai.tool.name": tool}
@@ -296,7 +302,7 @@ class _Trace:
         self._end(place, event.timestamp, None if error is None else str(error))
 
     def _note(self, event: Event) -> None:
-        """Put any other event of a state into its span; what fails in a fork ends with it."""
+        """Add any other event of a state to its span; a failure in a fork ends it."""
         if event.type == "RetryScheduled":
             self.telemetry.retries.add(1, {"asl.state": str(event.path[-1])})
         if event.type.endswith(("StateFailed", "IterationFailed", "Aborted")):
@@ -312,7 +318,7 @@ class _Trace:
             around.span.add_event(event.type, told, _nanoseconds(event.timestamp))
 
     def _show(self, place: Place, details: Mapping[str, Json], *names: str) -> None:
-        """Let a span show parts of the content, where that is wanted."""
+        """Add content to a span, if enabled."""
         shown = self.open.get(place)
         for name in names if self.telemetry.content and shown is not None else ():
             if shown is not None and name in details:
@@ -326,7 +332,7 @@ def _nanoseconds(seconds: float) -> int:
 
 
 def _agents(part: Json) -> Iterator[tuple[str, str]]:
-    """Yield every state of a document that names an agent or a resource, with that name."""
+    """Yield the states of a document that name an agent or a resource, with that name."""
     if type(part) is list:
         for each in part:
             yield from _agents(each)

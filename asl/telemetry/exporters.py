@@ -1,4 +1,4 @@
-"""Where traces and metrics go that a command makes: to its standard error, or to a collector."""
+"""Exporters of traces and metrics for the command line: standard error, or a collector."""
 
 from __future__ import annotations
 
@@ -29,15 +29,21 @@ def _collector() -> tuple[Any, Any]:
 
 
 EXPORTERS: Mapping[str, Callable[[], tuple[Any, Any]]] = {"console": _console, "otlp": _collector}
-"""By their names: what makes an exporter of spans and one of metrics."""
+"""Functions that create an exporter of spans and one of metrics, by name."""
 
 
 @contextmanager
 def exporting(name: str) -> Iterator[Telemetry]:
-    """Yield what tells OpenTelemetry of executions; what it was told is sent when the block ends.
+    """Yield a listener that reports executions to OpenTelemetry; the rest is sent when the block
+    ends.
 
-    A collector is where OpenTelemetry's variables say (`OTEL_EXPORTER_OTLP_ENDPOINT`).
-    Raises AslError where the extra `telemetry` is not installed.
+    OpenTelemetry's variables define the collector (`OTEL_EXPORTER_OTLP_ENDPOINT`).
+
+    Args:
+        name: A key of `EXPORTERS`.
+
+    Raises:
+        AslError: The extra `telemetry` is not installed.
     """
     require_extra("opentelemetry", "telemetry", "telemetry")
     from opentelemetry.sdk.metrics import MeterProvider
