@@ -19,7 +19,7 @@ from asl.expr.choice_rules import COMBINATORS, OPERATORS
 from asl.expr.paths import Path, concerns, parse_path, parse_reference_path, parse_result_path
 from asl.expr.templates import (
     SUFFIX,
-    Parsed,
+    ParsedExpression,
     dynamic_fields,
     is_path,
     parse_expression,
@@ -166,7 +166,7 @@ def _general(expression: PathExpression, refusal: ExpressionFault) -> Expression
     return refusal
 
 
-def _concerns(expression: PathExpression, parsed: Parsed) -> Iterator[Finding]:
+def _concerns(expression: PathExpression, parsed: ParsedExpression) -> Iterator[Finding]:
     """Warn of paths that AWS takes, but not for what they seem to be."""
     for path in paths_in(parsed, aws=True):
         for message, hint in concerns(path):
@@ -204,7 +204,7 @@ def _position(text: str, offset: int) -> str:
     return f" (at character {offset + 1} of {text!r})" if offset > 0 and len(text) <= 200 else ""
 
 
-def read(expression: PathExpression, *, aws: bool = False) -> Parsed:
+def read(expression: PathExpression, *, aws: bool = False) -> ParsedExpression:
     """Parse an expression, as *aws* would if asked to; raises ExpressionFault for what does not
     suit its place."""
     text, kind = expression.text, expression.kind

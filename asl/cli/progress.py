@@ -20,8 +20,8 @@ from asl.core.printable import printable
 from asl.core.values import Json, is_number
 from asl.effects.clock import Clock
 from asl.engine.events import Event
-from asl.expr.paths import Use, compile_path, parse_path
-from asl.expr.times import epoch, is_timestamp
+from asl.expr.paths import PathUse, compile_path, parse_path
+from asl.expr.times import is_timestamp, parse_epoch
 
 __all__ = ["ActiveState", "Progress", "StreamedText", "duration", "look_up", "wait_end"]
 
@@ -244,7 +244,7 @@ def look_up(text: Json, data: Json) -> Json:
     if path.root == "$$" or path.variable is not None:
         return None
     try:
-        return compile_path(path, Use("", ""))(data, None)  # type: ignore[arg-type]  # unused
+        return compile_path(path, PathUse("", ""))(data, None)  # type: ignore[arg-type]  # unused
     except StateError:
         return None
 
@@ -255,7 +255,7 @@ def wait_end(state: Json, data: Json, now: float) -> float | None:
     if is_number(seconds):
         return now + float(seconds)
     moment = state.get("Timestamp", look_up(state.get("TimestampPath"), data))
-    return epoch(moment) if is_timestamp(moment) else None
+    return parse_epoch(moment) if is_timestamp(moment) else None
 
 
 def duration(seconds: float) -> str:

@@ -37,7 +37,7 @@ from asl.effects.runtime import Listener
 from asl.engine.events import Event
 from asl.engine.execution import Execution
 from asl.engine.result import Result
-from asl.expr.times import epoch
+from asl.expr.times import parse_epoch
 from asl.program import Program
 
 if TYPE_CHECKING:
@@ -350,7 +350,7 @@ def _make_clock(virtual_time: bool, start: str | None) -> "Clock":
     if start is None:
         return VirtualClock() if virtual_time else WallClock()
     try:
-        return VirtualClock(epoch(start))
+        return VirtualClock(parse_epoch(start))
     except ExpressionFault as fault:
         raise click.BadParameter(str(fault), param_hint="--clock") from None
 

@@ -12,7 +12,7 @@ from asl.core.values import Json
 from asl.expr.choice_rules import Predicate
 from asl.expr.frame import Evaluate, Frame, assign_variables, identity
 from asl.expr.jsonata import templates
-from asl.expr.result_path import Place
+from asl.expr.result_path import InsertResult
 from asl.program import Catcher, Finish
 
 __all__ = ["JsonataCompiler"]
@@ -85,7 +85,7 @@ class JsonataCompiler(StateCompiler):
         return self.template(field)
 
     def finish(
-        self, absent: Place | None = None, inserts: tuple[Finish, ...] = ()
+        self, absent: InsertResult | None = None, inserts: tuple[Finish, ...] = ()
     ) -> Finish | None:
         return self._finish("result", absent, inserts) if self.effect else self.leave()
 
@@ -109,7 +109,7 @@ class JsonataCompiler(StateCompiler):
     def _finish(
         self,
         member: str | None,
-        absent: Place | None = None,
+        absent: InsertResult | None = None,
         inserts: tuple[Finish, ...] = (),
     ) -> Finish | None:
         """Compile `Assign` and `Output`.

@@ -14,8 +14,13 @@ from asl.core.values import Json
 from asl.expr import intrinsics
 from asl.expr.choice_rules import Operand, Predicate, compile_rule
 from asl.expr.frame import Evaluate, Frame, assign_variables, constant, identity
-from asl.expr.paths import Path, Use, compile_path, parse_path
-from asl.expr.result_path import Place, compile_constant_at, compile_result_path, report_conflict
+from asl.expr.paths import Path, PathUse, compile_path, parse_path
+from asl.expr.result_path import (
+    InsertResult,
+    compile_constant_at,
+    compile_result_path,
+    report_conflict,
+)
 from asl.expr.templates import SUFFIX, compile_template, compile_text, is_path
 from asl.program import Catcher, Finish
 
@@ -51,7 +56,9 @@ class JsonPathCompiler(StateCompiler):
         missing: Missing = Missing.RUNTIME,
         call: str | None = None,
     ) -> Evaluate:
-        use = Use(field, self.name, missing, self.effect, self.token, call, aws=self.profile.aws)
+        use = PathUse(
+            field, self.name, missing, self.effect, self.token, call, aws=self.profile.aws
+        )
         return compile_path(self._parsed(text), use)
 
     def _parsed(self, text: str) -> Path:
@@ -157,7 +164,7 @@ class JsonPathCompiler(StateCompiler):
     # Output
 
     def finish(
-        self, absent: Place | None = None, inserts: tuple[Finish, ...] = ()
+        self, absent: InsertResult | None = None, inserts: tuple[Finish, ...] = ()
     ) -> Finish | None:
         return _finish(
             self.template("ResultSelector"),
@@ -190,7 +197,7 @@ class JsonPathCompiler(StateCompiler):
             self.steps[self.state["Next"]],
         )
 
-    def _result_path(self) -> Place | None:
+    def _result_path(self) -> InsertResult | None:
         text = self.state.get("ResultPath", "$")
         path = None if text is None else self._parsed(text)
         place = compile_result_path(path)
@@ -218,7 +225,7 @@ def _some(nodes: Evaluate, text: str) -> Evaluate:
 
 def _finish(
     select: Evaluate | None,
-    place: Place | None,
+    place: InsertResult | None,
     assign: Evaluate | None,
     output: Evaluate | None,
     inserts: tuple[Finish, ...] = (),

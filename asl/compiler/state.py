@@ -12,7 +12,7 @@ from asl.core.profile import Missing, Profile
 from asl.core.values import Json, measure
 from asl.expr.choice_rules import Predicate
 from asl.expr.frame import Evaluate, Frame
-from asl.expr.result_path import Place
+from asl.expr.result_path import InsertResult
 from asl.program import Catcher, Finish, Machine, MachineOf, Retrier, Step, Work
 from asl.states import STATE_TYPES
 from asl.states.errors import HeartbeatMissed
@@ -225,7 +225,7 @@ class StateCompiler(ABC):
 
     @abstractmethod
     def finish(
-        self, absent: Place | None = None, inserts: tuple[Finish, ...] = ()
+        self, absent: InsertResult | None = None, inserts: tuple[Finish, ...] = ()
     ) -> Finish | None:
         """Compile the steps from a result to the output, None for no change."""
 

@@ -16,7 +16,7 @@ from asl.engine.execution import Execution
 from asl.engine.map_run import ChildExecution
 from asl.engine.memory import ProcessMemory
 from asl.engine.result import Result
-from asl.expr.times import epoch, parse_duration
+from asl.expr.times import parse_duration, parse_epoch
 from asl.program import Program
 
 __all__ = ["LocalImplementation", "children_listener", "observe", "serve"]
@@ -110,7 +110,11 @@ def _run(
     """
     memory = dict.fromkeys(("memory", *request.get("memory", ())), ProcessMemory())
     given = {**hearing, "memory": memory}
-    clock = asl.VirtualClock(epoch(request["clock"])) if "clock" in request else asl.VirtualClock()
+    clock = (
+        asl.VirtualClock(parse_epoch(request["clock"]))
+        if "clock" in request
+        else asl.VirtualClock()
+    )
     result = asl.run(
         program,
         request["input"],

@@ -13,7 +13,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.frame import Evaluate, Frame, constant
 from asl.expr.text_matching import compile_glob
-from asl.expr.times import instant, relative, shift
+from asl.expr.times import instant, parse_relative, shift_time
 
 __all__ = ["COMBINATORS", "OPERATORS", "Operand", "Operator", "Predicate", "compile_rule"]
 
@@ -108,9 +108,9 @@ def _instants(
 def _wanted_instant(operand: Evaluate, written: Json) -> Evaluate:
     if written is None:
         return lambda data, frame: instant(operand(data, frame))
-    offset = relative(written)
+    offset = parse_relative(written)
     if offset is not None:
-        return lambda data, frame: shift(frame.now, offset)
+        return lambda data, frame: shift_time(frame.now, offset)
     return constant(instant(written))
 
 

@@ -13,21 +13,21 @@ from asl.expr.frame import Evaluate
 from asl.expr.paths import Path, Segment
 
 __all__ = [
-    "Place",
+    "InsertResult",
     "compile_constant_at",
     "compile_result_path",
+    "insert_at",
     "member_of",
-    "place",
     "report_conflict",
 ]
 
-Place: TypeAlias = Callable[[Json, Json, Any], Json]
+InsertResult: TypeAlias = Callable[[Json, Json, Any], Json]
 """`(raw input, result, frame) -> value`; raises StateError("States.ResultPathMatchFailure").
 
 The frame is ignored; with it, a state that only has a `ResultPath` needs no wrapper."""
 
 
-def compile_result_path(path: Path | None) -> Place | None:
+def compile_result_path(path: Path | None) -> InsertResult | None:
     """Compile a `ResultPath`.
 
     Args:
@@ -61,10 +61,10 @@ def compile_result_path(path: Path | None) -> Place | None:
                 node = raw.get(outer)
                 if type(node) is dict:
                     return {**raw, outer: {**node, inner: result}}
-            return place(raw, steps, result)
+            return insert_at(raw, steps, result)
 
         return place_nested
-    return lambda raw, result, frame: place(raw, steps, result)
+    return lambda raw, result, frame: insert_at(raw, steps, result)
 
 
 def report_conflict(follow: Callable[..., Json], path: Path) -> Callable[..., Json]:
@@ -130,7 +130,7 @@ def compile_constant_at(path: Path, value: Json) -> Evaluate | None:
     return placed
 
 
-def place(data: Json, steps: tuple[Segment, ...], value: Json) -> Json:
+def insert_at(data: Json, steps: tuple[Segment, ...], value: Json) -> Json:
     """Return *data* with *value* at *steps*, creating missing objects.
 
     Raises:

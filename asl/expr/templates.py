@@ -23,7 +23,7 @@ __all__ = [
     "SUFFIX",
     "Insertion",
     "InterpolationPart",
-    "Parsed",
+    "ParsedExpression",
     "check_text",
     "compile_template",
     "compile_text",
@@ -156,10 +156,10 @@ def _argument(value: Json) -> str:
     return "'" + re.sub(r"([\\'{}])", r"\\\1", value) + "'"
 
 
-Parsed: TypeAlias = Path | IntrinsicCall
+ParsedExpression: TypeAlias = Path | IntrinsicCall
 
 
-def parse_expression(text: str, aws: bool = False) -> Parsed:
+def parse_expression(text: str, aws: bool = False) -> ParsedExpression:
     """Parse an expression and the paths within it.
 
     Args:
@@ -189,7 +189,7 @@ def is_path(text: str, aws: bool = False) -> bool:
     return (text.strip(JAVA_BLANKS) if aws else text).startswith("$")
 
 
-def paths_in(parsed: Parsed, aws: bool = False) -> Iterator[Path]:
+def paths_in(parsed: ParsedExpression, aws: bool = False) -> Iterator[Path]:
     """Yield every path that an expression reads.
 
     Raises:

@@ -10,16 +10,16 @@ from asl.core.values import Json, compact, is_number
 
 __all__ = [
     "Instant",
-    "epoch",
     "format_timestamp",
     "instant",
     "instant_of_java",
     "is_timestamp",
     "parse_duration",
+    "parse_epoch",
+    "parse_relative",
     "parse_timestamp",
-    "relative",
     "seconds_of",
-    "shift",
+    "shift_time",
 ]
 
 Instant: TypeAlias = int
@@ -88,7 +88,7 @@ def instant_of_java(value: Json) -> Instant | None:
     return instant(_TO_THE_MINUTE.sub(r"\1:00", value.upper()))
 
 
-def epoch(text: str) -> float:
+def parse_epoch(text: str) -> float:
     """Return the seconds since the epoch of a timestamp.
 
     Raises:
@@ -114,7 +114,7 @@ def format_timestamp(epoch: float) -> str:
     return f"{moment.isoformat(timespec='seconds')}.{milliseconds:03}Z"
 
 
-def shift(now: float, seconds: float) -> Instant:
+def shift_time(now: float, seconds: float) -> Instant:
     """Return the instant *seconds* after *now* (seconds since the epoch)."""
     return round((now + seconds) * _SECOND)
 
@@ -152,7 +152,7 @@ MOST_SECONDS = 1e11
 """The largest relative time of a document, about 3,000 years."""
 
 
-def relative(text: str) -> float | None:
+def parse_relative(text: str) -> float | None:
     """Return the seconds from now of a relative time such as `-5m`, None for any other text."""
     found = _RELATIVE.fullmatch(text)
     if found is None:

@@ -7,8 +7,8 @@ from asl.core.errors import StateError
 from asl.core.values import Json, compact
 from asl.expr.choice_rules import Predicate
 from asl.expr.frame import Evaluate, Frame, assign_variables
-from asl.expr.paths import Use, compile_path, parse_path
-from asl.expr.result_path import compile_result_path, place
+from asl.expr.paths import PathUse, compile_path, parse_path
+from asl.expr.result_path import compile_result_path, insert_at
 from asl.program import Finish, Step
 from asl.states.approval_checks import check_approval
 from asl.states.approval_fields import (
@@ -98,7 +98,7 @@ def _editable(compiler: Compiler) -> _Fill | None:
     target = written.get("ResultPath", EDITED)
     paths = [parse_path(text) for text in written.get("Fields", ())]
     last = [path.segments[-1] if path.segments else path.text for path in paths]
-    use = Use("Editable.Fields", compiler.name, compiler.profile.template, True, False)
+    use = PathUse("Editable.Fields", compiler.name, compiler.profile.template, True, False)
     fields = [
         (
             str(key) if last.count(key) == 1 else path.text.removeprefix("$."),
@@ -239,7 +239,7 @@ class _Route:
 
     def _base(self, raw: Json, answer: Json) -> Json:
         """Return the raw input with the edited values."""
-        return place(raw, self.edited, answer["edited"]) if "edited" in answer else raw
+        return insert_at(raw, self.edited, answer["edited"]) if "edited" in answer else raw
 
     def finish(self, raw: Json, answer: Json, frame: Frame) -> Json:
         """Return the output; assign the variables of the state and of the chosen rule."""

@@ -18,7 +18,7 @@ from asl.core.profile import Missing, Profile
 from asl.core.values import Json, compact
 from asl.expr.choice_rules import Predicate
 from asl.expr.frame import Evaluate
-from asl.expr.result_path import Place
+from asl.expr.result_path import InsertResult
 from asl.program import Finish, Machine, MachineOf, Step, Work
 
 __all__ = [
@@ -163,7 +163,7 @@ class Compiler(Protocol):
         ...
 
     def finish(
-        self, absent: Place | None = None, inserts: tuple[Finish, ...] = ()
+        self, absent: InsertResult | None = None, inserts: tuple[Finish, ...] = ()
     ) -> Finish | None:
         """Compile the placement of a result in the output and the variables.
 

@@ -9,7 +9,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.choice_rules import COMBINATORS, OPERATORS, Predicate
 from asl.expr.frame import Evaluate, Frame
-from asl.expr.times import instant, relative
+from asl.expr.times import instant, parse_relative
 from asl.program import Choose, Finish, Step
 from asl.states.base import Compiler, Node, Outline, StateType, Tone, Transitions
 
@@ -210,7 +210,7 @@ def _check_operand(name: str, value: Json, pointer: str) -> Iterator[Finding]:
         yield Finding("V-CHOICE-10", "only * is a wildcard here; ? and [ are literal", pointer)
     if OPERATORS[name].operand != "timestamp":
         return
-    if relative(value) is not None:
+    if parse_relative(value) is not None:
         message = f"AWS knows no times relative to now such as {value!r}"
         yield Finding("V-CHOICE-07", message, pointer)
     elif instant(value) is None:

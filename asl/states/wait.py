@@ -7,7 +7,7 @@ from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt, is_integer
 from asl.expr.frame import Evaluate, Frame
-from asl.expr.times import Instant, epoch, instant, instant_of_java, seconds_of
+from asl.expr.times import Instant, instant, instant_of_java, parse_epoch, seconds_of
 from asl.program import Step
 from asl.states.base import Compiler, Node, Outline, StateType, expression_text
 from asl.states.effects import StateFrame
@@ -51,7 +51,7 @@ def _when(compiler: Compiler) -> Callable[[Json, Frame], float]:
         computed = compiler.computed("Timestamp", "string")
         if computed is not None:
             return _timestamp(computed, instant_of_java if compiler.profile.aws else instant)
-        moment = epoch(state["Timestamp"])
+        moment = parse_epoch(state["Timestamp"])
         return lambda data, frame: moment
     return _timestamp_path(_given(compiler, "TimestampPath"), state["TimestampPath"])
 
@@ -97,7 +97,7 @@ def _timestamp_path(path: Evaluate, text: str) -> Callable[[Json, Frame], float]
                 "The TimestampPath parameter does not reference a valid ISO-8601 extended offset "
                 f"date-time format string: {text} == {_shown(moment)}",
             )
-        return epoch(moment)
+        return parse_epoch(moment)
 
     return when
 

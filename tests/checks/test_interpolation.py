@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from asl.core.errors import ExpressionFault
 from asl.expr.frame import Evaluate, Frame
-from asl.expr.paths import Use, compile_path, parse_path
+from asl.expr.paths import PathUse, compile_path, parse_path
 from asl.expr.templates import Insertion, InterpolationPart, check_text, compile_text, parse_text
 
 NO_FRAME = cast(Frame, None)
 
 
 def path(text: str) -> Evaluate:
-    return compile_path(parse_path(text), Use("Prompt", "Ask"))
+    return compile_path(parse_path(text), PathUse("Prompt", "Ask"))
 
 
 def filled(text: str, data: Any) -> Any:

@@ -11,7 +11,7 @@ from asl.core.errors import StateError
 from asl.core.profile import Missing
 from asl.expr.choice_rules import OPERATORS, Operand, compile_rule
 from asl.expr.frame import Evaluate
-from asl.expr.paths import Use, compile_path, parse_path
+from asl.expr.paths import PathUse, compile_path, parse_path
 
 NOW = 1_767_225_600.0
 """2026-01-01T00:00:00Z"""
@@ -19,7 +19,7 @@ FRAME: Any = SimpleNamespace(now=NOW, variables={})
 
 
 def path(text: str, missing: Missing = Missing.RUNTIME) -> Evaluate:
-    return compile_path(parse_path(text), Use("Variable", "Choose", missing))
+    return compile_path(parse_path(text), PathUse("Variable", "Choose", missing))
 
 
 OPERAND = Operand(

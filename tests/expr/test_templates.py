@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from asl.core.errors import StateError
 from asl.core.pointers import escape, tokens
 from asl.expr.frame import Evaluate
-from asl.expr.paths import Use, compile_path, parse_path
+from asl.expr.paths import PathUse, compile_path, parse_path
 from asl.expr.templates import compile_template, dynamic_fields, template_faults
 
 pytestmark = pytest.mark.quick
@@ -19,7 +19,7 @@ FRAME: Any = SimpleNamespace(now=0.0, variables={"x": [1]})
 
 
 def expression(field: str, text: str) -> Evaluate:
-    return compile_path(parse_path(text), Use(field, "State"))
+    return compile_path(parse_path(text), PathUse(field, "State"))
 
 
 def evaluate(template: Any, data: Any) -> Any:

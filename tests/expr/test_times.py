@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from asl.core.errors import ExpressionFault
 from asl.expr.times import (
-    epoch,
     format_timestamp,
     instant,
     is_timestamp,
     parse_duration,
+    parse_epoch,
+    parse_relative,
     parse_timestamp,
-    relative,
-    shift,
+    shift_time,
 )
 
 pytestmark = pytest.mark.quick
@@ -147,7 +147,7 @@ def test_timestamp_parser_raises_only_expression_fault(text: str) -> None:
 def test_format_timestamp_utc_milliseconds(seconds: float, expected: str) -> None:
     """The form of `$$.Execution.StartTime`."""
     assert format_timestamp(seconds) == expected
-    assert epoch(expected) == seconds
+    assert parse_epoch(expected) == seconds
 
 
 @given(st.integers(0, 10**13))
@@ -221,12 +221,12 @@ def test_duration_never_needs_allow_never() -> None:
 )
 def test_relative_time_sign_and_unit(text: str, seconds: float | None) -> None:
     """`-5m` is five minutes ago."""
-    assert relative(text) == seconds
+    assert parse_relative(text) == seconds
 
 
 def test_shift_returns_instant() -> None:
     """The clock's seconds and instants compare."""
-    assert shift(60.0, -300) == parse_timestamp("1969-12-31T23:56:00Z")
+    assert shift_time(60.0, -300) == parse_timestamp("1969-12-31T23:56:00Z")
 
 
 @given(

@@ -18,7 +18,7 @@ from asl.effects.driver import drive
 from asl.effects.run import execute
 from asl.engine.execution import Identity
 from asl.engine.result import Result
-from asl.expr.times import epoch
+from asl.expr.times import parse_epoch
 
 RECORDINGS = Path(__file__).parents[3] / "shared" / "corpus" / "aws" / "open.jsonl"
 NOT_YET = {
@@ -119,7 +119,7 @@ def agrees_with_event(recorded: Any, event: Any) -> bool:
 def replay(case: Any) -> Result:
     """Run a recorded execution."""
     program = compile_workflow(case["definition"], AWS, "workflow")
-    clock = VirtualClock(epoch(case["clock"])) if "clock" in case else VirtualClock()
+    clock = VirtualClock(parse_epoch(case["clock"])) if "clock" in case else VirtualClock()
     registry = AgentRegistry(
         mocks={name: script(mock) for name, mock in case.get("mocks", {}).items()}
     )

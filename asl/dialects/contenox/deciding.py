@@ -14,7 +14,7 @@ from asl.expr.contenox import handlers
 from asl.expr.contenox.templates import (
     Expression,
     Node,
-    Show,
+    ShowAction,
     TemplateBlock,
     TemplateCall,
     TemplateConstant,
@@ -99,7 +99,7 @@ def _text(nodes: Sequence[Node]) -> str | None:
         match node:
             case str():
                 parts.append(node)
-            case Show(TemplateConstant(value)):
+            case ShowAction(TemplateConstant(value)):
                 parts.append(template_text(value))
             case _:
                 return None

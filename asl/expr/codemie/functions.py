@@ -14,7 +14,7 @@ from asl.expr.codemie import context_store, outputs, transforms
 from asl.expr.codemie.conditions import holds
 from asl.expr.codemie.outputs import as_text, coerce_literals, parse_output
 from asl.expr.codemie.placeholders import fill, find_placeholders, look_up, resolve_argument
-from asl.expr.jsonata.calls import Native
+from asl.expr.jsonata.calls import NativeFunction
 from asl.expr.jsonata.functions.dialects import function_table
 from asl.expr.jsonata.javascript import UNDEFINED
 
@@ -107,5 +107,5 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
 }
 """Signature, function and number of arguments by the name after `$codemie_`."""
 
-TABLE: dict[str, Native] = function_table("codemie", _ROWS)
+TABLE: dict[str, NativeFunction] = function_table("codemie", _ROWS)
 """The functions by their names in a query."""

@@ -10,7 +10,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.agent_answers import answer_of
 from asl.expr.contenox import chain_data, handlers, rendering, texts
-from asl.expr.jsonata.calls import Native
+from asl.expr.jsonata.calls import NativeFunction
 from asl.expr.jsonata.functions.dialects import function_table
 
 __all__ = ["TABLE"]
@@ -120,5 +120,5 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
 }
 """Signature, function and number of arguments by the name after `$contenox_`."""
 
-TABLE: dict[str, Native] = function_table("contenox", _ROWS)
+TABLE: dict[str, NativeFunction] = function_table("contenox", _ROWS)
 """The functions by their names in a query."""

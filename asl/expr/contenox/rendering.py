@@ -12,7 +12,7 @@ from asl.expr.contenox.chain_data import open_data, runtime_error, transition_co
 from asl.expr.contenox.templates import (
     Macro,
     Node,
-    Show,
+    ShowAction,
     TemplateBlock,
     TemplateCall,
     TemplateConstant,
@@ -106,7 +106,7 @@ class _Rendering:
             self.meter.spend(NODE)
             if isinstance(node, str):
                 self.put(node)
-            elif isinstance(node, Show):
+            elif isinstance(node, ShowAction):
                 found = self.value(node.value, dot)
                 self.put(self.shown(found))
             elif isinstance(node, Macro):

@@ -25,7 +25,7 @@ __all__ = [
     "MACROS",
     "Macro",
     "Node",
-    "Show",
+    "ShowAction",
     "TemplateBlock",
     "TemplateCall",
     "TemplateConstant",
@@ -104,7 +104,7 @@ Expression: TypeAlias = TemplateConstant | TemplateField | TemplateCall
 
 
 @dataclass(frozen=True, slots=True)
-class Show:
+class ShowAction:
     """An action that shows a value."""
 
     value: Expression
@@ -135,7 +135,7 @@ class TemplateBlock:
     otherwise: tuple["Node", ...]
 
 
-Node: TypeAlias = str | Show | Macro | TemplateBlock
+Node: TypeAlias = str | ShowAction | Macro | TemplateBlock
 Tokens: TypeAlias = deque[tuple[str, str]]
 """The remaining tokens of an action, each with its kind."""
 
@@ -196,7 +196,7 @@ def parse(text: str) -> tuple[Node, ...]:
 def variable_names(nodes: tuple[Node, ...]) -> Iterator[str]:
     """Yield the variables of a template outside of `with` and `range`."""
     for node in nodes:
-        if isinstance(node, Show):
+        if isinstance(node, ShowAction):
             yield from _expression_names(node.value)
         elif isinstance(node, TemplateBlock):
             yield from _expression_names(node.value)
@@ -267,7 +267,7 @@ class _Parser:
             return named
         if word in _OPENING:
             return self.block(word, body.split(None, 1)[1:], match.start("body"))
-        return Show(self.expression(body, match.start("body")))
+        return ShowAction(self.expression(body, match.start("body")))
 
     def block(self, kind: str, rest: list[str], at: int) -> TemplateBlock:
         self.depth += 1

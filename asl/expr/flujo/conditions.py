@@ -50,7 +50,7 @@ class FlujoNames(NamedTuple):
     resume_input: Json = None
 
 
-class Wrapped(NamedTuple):
+class StepOutput(NamedTuple):
     """The output of a step read through the context; its members are named in `OUTPUT`."""
 
     value: Json
@@ -220,7 +220,7 @@ class _Compiler:
         def call(names: FlujoNames) -> Any:
             value = inner(names)
             given = [each(names) for each in arguments]
-            if isinstance(value, Wrapped):
+            if isinstance(value, StepOutput):
                 value = value.value
             if value is None and not strict:
                 return None
@@ -290,14 +290,14 @@ _NAMED: Final[Mapping[type[ast.AST], str]] = {
 def _of_context(names: FlujoNames, key: str) -> Any:
     found = names.context.get(key)
     if found is None and names.steps.get(key) is not None:
-        return Wrapped(names.steps[key])
+        return StepOutput(names.steps[key])
     return found
 
 
 def _member(value: Any, key: str) -> Any:
     if isinstance(value, dict):
         return value.get(key)
-    return value.value if isinstance(value, Wrapped) and key in OUTPUT else None
+    return value.value if isinstance(value, StepOutput) and key in OUTPUT else None
 
 
 _METHODS: Final = ("get", "lower", "upper", "strip", "startswith", "endswith")

@@ -9,7 +9,7 @@ from typing import Any
 from asl.core.values import Json
 from asl.expr.agent_answers import answer_of
 from asl.expr.flujo import control_flow, pipeline_data, state_machines
-from asl.expr.jsonata.calls import Native
+from asl.expr.jsonata.calls import NativeFunction
 from asl.expr.jsonata.functions.dialects import function_table
 
 __all__ = ["TABLE"]
@@ -81,5 +81,5 @@ _ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
 }
 """Signature, function and number of arguments by the name after `$flujo_`."""
 
-TABLE: dict[str, Native] = function_table("flujo", _ROWS)
+TABLE: dict[str, NativeFunction] = function_table("flujo", _ROWS)
 """The functions by their names in a query."""

@@ -27,7 +27,7 @@ MAX_CHARACTERS = 10_000
 """The longest text that may be hashed or encoded (Specification 1.2)."""
 
 
-class IntrinsicFailed(StateError):
+class IntrinsicFailure(StateError):
     """An intrinsic function failed at run time; `aws_message` is AWS's message."""
 
     __slots__ = ("aws_message",)
@@ -37,9 +37,9 @@ class IntrinsicFailed(StateError):
         self.aws_message = aws_message or f"Invalid arguments in {function}"
 
 
-def failure(function: str, cause: str, aws_message: str | None = None) -> IntrinsicFailed:
+def failure(function: str, cause: str, aws_message: str | None = None) -> IntrinsicFailure:
     """Return the failure of an intrinsic function, with AWS's message if it differs from ours."""
-    return IntrinsicFailed(function, cause, aws_message)
+    return IntrinsicFailure(function, cause, aws_message)
 
 
 def _mismatch(function: str, position: int, wanted: str, value: Json) -> StateError:

@@ -10,7 +10,7 @@ from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.core.work import WorkExceeded
 from asl.expr.frame import Evaluate, Frame, constant
-from asl.expr.intrinsics.arguments import SMALL, IntrinsicFailed
+from asl.expr.intrinsics.arguments import SMALL, IntrinsicFailure
 from asl.expr.intrinsics.checks import count_fault
 from asl.expr.intrinsics.grammar import (
     Argument,
@@ -54,7 +54,7 @@ def _as_on_aws(evaluate: Evaluate, text: str) -> Evaluate:
     def attempt(data: Json, frame: Frame) -> Json:
         try:
             return evaluate(data, frame)
-        except IntrinsicFailed as failed:
+        except IntrinsicFailure as failed:
             words = f"There was an error while evaluating the intrinsic function: {text}"
             raise StateError("States.Runtime", f"{words}. {failed.aws_message}") from None
 

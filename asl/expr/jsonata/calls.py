@@ -181,7 +181,7 @@ def _closing(text: str, start: int, opening: str, closing: str) -> int:
     return len(text)
 
 
-class Native(QueryFunction):
+class NativeFunction(QueryFunction):
     """A built-in function. With `scoped` it is called with the scope before its arguments.
 
     An undefined first argument makes the result undefined, unless the function is `total`. One that
@@ -361,7 +361,7 @@ HOLE: Any = object()
 """The `?` of a partial application."""
 
 
-class Partial(QueryFunction):
+class PartialFunction(QueryFunction):
     """A built-in function with some arguments bound."""
 
     __slots__ = ("function", "given")

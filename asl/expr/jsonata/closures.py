@@ -15,8 +15,8 @@ from asl.expr.jsonata.calls import (
     HOLE,
     FunctionChain,
     Lambda,
-    Native,
-    Partial,
+    NativeFunction,
+    PartialFunction,
     Signature,
     SignatureParameter,
     TailCall,
@@ -26,10 +26,10 @@ from asl.expr.jsonata.javascript import UNDEFINED, Value
 from asl.expr.jsonata.operators import Transform
 from asl.expr.jsonata.parser import join_surrogates
 from asl.expr.jsonata.scopes import QueryScope
-from asl.expr.jsonata.sorting import Term
+from asl.expr.jsonata.sorting import SortTerm
 from asl.expr.jsonata.values import (
     Closure,
-    Constructed,
+    ConstructedArray,
     QueryFunction,
     ResultSequence,
     boolean,
@@ -41,7 +41,7 @@ Node = Any
 
 
 def compile(
-    tree: Node, natives: dict[str, Native], bound: frozenset[str], java: bool = False
+    tree: Node, natives: dict[str, NativeFunction], bound: frozenset[str], java: bool = False
 ) -> Closure:
     """Compile a whole query.
 
@@ -59,7 +59,9 @@ _LOOSE = {"function", "apply", "variable", "wildcard", "descendant", "parent"}
 
 
 class _Compiler:
-    def __init__(self, bound: frozenset[str], natives: dict[str, Native], java: bool) -> None:
+    def __init__(
+        self, bound: frozenset[str], natives: dict[str, NativeFunction], java: bool
+    ) -> None:
         self.bound = bound
         self.natives = natives
         self.java = java
@@ -182,7 +184,7 @@ class _Compiler:
                     scope.run.hold(len(value))
                     result += value
             scope.run.steps -= len(parts)
-            return Constructed(result) if constructs else result
+            return ConstructedArray(result) if constructs else result
 
         return array
 
@@ -243,7 +245,8 @@ class _Compiler:
         if node.type == "sort":
             self.weight += 1
             terms = [
-                Term(*self.weighed(term.expression), bool(term.descending)) for term in node.terms
+                SortTerm(*self.weighed(term.expression), bool(term.descending))
+                for term in node.terms
             ]
             closure, weight = NOTHING, 1
         else:
@@ -271,15 +274,15 @@ class _Compiler:
             return paths.PathFilter(NOTHING, 1, predicate.value)
         return paths.PathFilter(*self.weighed(predicate), None)
 
-    def pairs(self, pairs: list[list[Node]]) -> list[grouping.Pair]:
+    def pairs(self, pairs: list[list[Node]]) -> list[grouping.ObjectPair]:
         """Compile the keys and values of an object."""
         return [self.pair(key, value) for key, value in pairs]
 
-    def pair(self, key: Node, value: Node) -> grouping.Pair:
+    def pair(self, key: Node, value: Node) -> grouping.ObjectPair:
         """Compile a key and its value."""
         before = self.weight
         made = self.compile(key), self.compile(value), _constant_key(key)
-        return grouping.Pair(*made, self.weight - before)
+        return grouping.ObjectPair(*made, self.weight - before)
 
     # Functions -----------------------------------------------------------------------------------
 
@@ -343,7 +346,7 @@ class _Compiler:
             if isinstance(function, Lambda):
                 return function.bound(given)
             if isinstance(function, QueryFunction):
-                return Partial(function, given)
+                return PartialFunction(function, given)
             if function is UNDEFINED and meant(item, scope):
                 raise fault("T1007", token=name)
             raise fault("T1008", token=name)

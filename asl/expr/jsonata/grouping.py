@@ -9,7 +9,7 @@ from asl.expr.jsonata.values import ITEM, Closure, ResultSequence
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ObjectPair:
     """A key and a value of an object; `name` is the key if it is constant."""
 
     key: Closure
@@ -19,7 +19,7 @@ class Pair:
     """Steps of the key and the value."""
 
 
-def object_of(pairs: list[Pair]) -> Closure:
+def object_of(pairs: list[ObjectPair]) -> Closure:
     """Return `{...}` on its own: an object of the context item, or a group of its items."""
     names = [pair.name for pair in pairs]
     if None in names or len(set(names)) < len(names):
@@ -43,12 +43,12 @@ PAIR = 3
 """Steps of adding an item to a group."""
 
 
-def group_by(closure: Closure, pairs: list[Pair]) -> Closure:
+def group_by(closure: Closure, pairs: list[ObjectPair]) -> Closure:
     """Return an expression followed by `{...}`."""
     return lambda item, scope: group(pairs, closure(item, scope), scope)
 
 
-def group(pairs: list[Pair], value: Value, scope: QueryScope) -> Value:
+def group(pairs: list[ObjectPair], value: Value, scope: QueryScope) -> Value:
     """Return one object: items with the same key are collected before its value is computed.
 
     Raises:

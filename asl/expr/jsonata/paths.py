@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from math import floor
 from typing import Any
 
-from asl.expr.jsonata.grouping import Pair, group
+from asl.expr.jsonata.grouping import ObjectPair, group
 from asl.expr.jsonata.javascript import UNDEFINED, Value
 from asl.expr.jsonata.scopes import QueryRun, QueryScope
-from asl.expr.jsonata.sorting import Term, sort_items
+from asl.expr.jsonata.sorting import SortTerm, sort_items
 from asl.expr.jsonata.values import (
     ITEM,
     Closure,
-    Constructed,
+    ConstructedArray,
     ResultSequence,
     are_numbers,
     as_list,
@@ -43,7 +43,7 @@ class PathStep:
     closure: Closure
     weight: int
     stages: list[PathFilter | str]
-    terms: list[Term] | None
+    terms: list[SortTerm] | None
     focus: str | None
     index: str | None
     ancestor: str | None
@@ -101,7 +101,7 @@ def _through_arrays(
     """Continue from the first non-object; *whole* marks it as a step's result."""
     if not isinstance(value, list):
         return UNDEFINED
-    items: list[Value] = [value] if type(value) is Constructed and whole else value
+    items: list[Value] = [value] if type(value) is ConstructedArray and whole else value
     last = len(names) - 1
     for place in range(position, len(names)):
         name = names[place]
@@ -135,7 +135,7 @@ def _flat(found: list[Value], last: bool, run: QueryRun) -> list[Value]:
         return array
     flat = ResultSequence()
     for value in found:
-        if isinstance(value, list) and type(value) is not Constructed:
+        if isinstance(value, list) and type(value) is not ConstructedArray:
             flat.extend(value)
             run.spend(len(value))
         else:
@@ -204,7 +204,7 @@ def path(
     keep: bool,
     keep_result: bool,
     as_tuples: bool,
-    pairs: list[Pair] | None,
+    pairs: list[ObjectPair] | None,
     absolute: bool,
 ) -> Closure:
     """Return a path with all features of its steps.
@@ -234,7 +234,7 @@ def path(
         if streaming:
             result = tuples if as_tuples else ResultSequence(each[ITEM] for each in tuples)
         if keep:
-            if type(result) is Constructed:
+            if type(result) is ConstructedArray:
                 result = ResultSequence([result])
             if type(result) is ResultSequence:
                 result.keep = True

@@ -18,7 +18,7 @@ from asl.expr.jsonata.values import (
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class SortTerm:
     """One expression of `^(...)`."""
 
     key: Closure
@@ -26,7 +26,7 @@ class Term:
     descending: bool
 
 
-def sort_items(terms: list[Term], items: Value, scope: QueryScope) -> Value:
+def sort_items(terms: list[SortTerm], items: Value, scope: QueryScope) -> Value:
     """Return the items in the order of the terms: stable, with undefined keys last."""
     if len(items) <= 1:
         return items
@@ -73,7 +73,7 @@ class _Row(NamedTuple):
     scope: QueryScope
     keys: list[Value]
 
-    def key(self, terms: list[Term], place: int) -> Value:
+    def key(self, terms: list[SortTerm], place: int) -> Value:
         """Return the key of a term, evaluated on first use."""
         if place == len(self.keys):
             self.keys.append(terms[place].key(self.context, self.scope))

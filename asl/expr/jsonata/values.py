@@ -5,7 +5,7 @@ changed. Two kinds of list exist besides the JSON array:
 
 * a `ResultSequence` is the result of a path step. An empty one is undefined, and one of a single
   item collapses to the item, unless `keep` is set;
-* a `Constructed` array was written `[...]` as a step of a path; it is not flattened into the
+* a `ConstructedArray` was written `[...]` as a step of a path; it is not flattened into the
   sequence around it.
 """
 
@@ -50,7 +50,7 @@ ITEM = "@"
 """Key of the item in a tuple of a `ResultSequence`; no variable can have this name."""
 
 
-class Constructed(list[Value]):
+class ConstructedArray(list[Value]):
     """An array that was constructed as a step of a path."""
 
     __slots__ = ()
@@ -92,7 +92,7 @@ _SYMBOLS = {
     type(None): "l",
     list: "a",
     ResultSequence: "a",
-    Constructed: "a",
+    ConstructedArray: "a",
     dict: "o",
     Undefined: "m",
 }

@@ -8,14 +8,14 @@ A path is parsed once (`syntax`) into a tuple of steps (`segments`) and compiled
 """
 
 from asl.expr.paths.amazon import concerns
-from asl.expr.paths.closures import Use, compile_path
+from asl.expr.paths.closures import PathUse, compile_path
 from asl.expr.paths.segments import Path, Segment
 from asl.expr.paths.syntax import parse_path, parse_reference_path, parse_result_path
 
 __all__ = [
     "Path",
+    "PathUse",
     "Segment",
-    "Use",
     "compile_path",
     "concerns",
     "parse_path",

@@ -13,10 +13,10 @@ from asl.expr.paths.amazon import is_past_end
 from asl.expr.paths.segments import Path
 from asl.expr.paths.selection import select, too_much_work
 
-__all__ = ["Use", "compile_path", "whole_context"]
+__all__ = ["PathUse", "compile_path", "whole_context"]
 
 
-class Use(NamedTuple):
+class PathUse(NamedTuple):
     """The use of a path: its field, its state, and the behaviour for a missing value."""
 
     field: str
@@ -32,14 +32,14 @@ class Use(NamedTuple):
     """Whether the path is evaluated as on AWS."""
 
 
-def compile_path(path: Path, use: Use) -> Evaluate:
+def compile_path(path: Path, use: PathUse) -> Evaluate:
     """Compile *path*; a missing value is handled as `use.missing` says."""
     if (path.definite and not use.aws) or path.plain:
         return _look_up(path, use)
     return _searched(path, use, _amazon(path, use) if use.aws else _standard(path))
 
 
-def _look_up(path: Path, use: Use) -> Evaluate:
+def _look_up(path: Path, use: PathUse) -> Evaluate:
     if path.root == "$$":
         return _from_context(path, use)
     if path.variable is not None:
@@ -51,7 +51,7 @@ Search: TypeAlias = Callable[[Json, Json, Frame], Json]
 """`(document, data, frame) -> value`; the data is that of the state, for messages."""
 
 
-def _searched(path: Path, use: Use, search: Search) -> Evaluate:
+def _searched(path: Path, use: PathUse, search: Search) -> Evaluate:
     """Search the document that the root of a path names."""
     name = path.variable
     if path.root == "$$":
@@ -76,7 +76,7 @@ def _standard(path: Path) -> Search:
     return search
 
 
-def _amazon(path: Path, use: Use) -> Search:
+def _amazon(path: Path, use: PathUse) -> Search:
     find, definite = jayway.compile_segments(path.segments), path.definite
 
     def search(document: Json, data: Json, frame: Frame) -> Json:
@@ -91,7 +91,7 @@ def _amazon(path: Path, use: Use) -> Search:
     return search
 
 
-def _definite(path: Path, use: Use) -> Evaluate:
+def _definite(path: Path, use: PathUse) -> Evaluate:
     """Compile direct look-ups for plain paths, the most common ones.
 
     A string key works on objects only, so the look-up itself is the type check; an index would also
@@ -134,7 +134,7 @@ def _definite(path: Path, use: Use) -> Evaluate:
 
 
 def _walk(
-    path: Path, keys: tuple[str | int, ...], start: Json, data: Json, frame: Frame, use: Use
+    path: Path, keys: tuple[str | int, ...], start: Json, data: Json, frame: Frame, use: PathUse
 ) -> Json:
     node: Any = start
     for key in keys:
@@ -148,7 +148,7 @@ def _walk(
     return node
 
 
-def _from_context(path: Path, use: Use) -> Evaluate:
+def _from_context(path: Path, use: PathUse) -> Evaluate:
     if path.definite and path.segments and type(path.segments[0]) is str:
         root, rest = path.segments[0], path.keys[1:]
 
@@ -177,7 +177,7 @@ def whole_context(frame: Frame, at: StateView) -> dict[str, Json]:
     return whole
 
 
-def _from_variable(path: Path, use: Use) -> Evaluate:
+def _from_variable(path: Path, use: PathUse) -> Evaluate:
     name, keys = path.root, path.keys
 
     def value(data: Json, frame: Frame) -> Json:
@@ -191,7 +191,7 @@ def _from_variable(path: Path, use: Use) -> Evaluate:
 
 
 def not_found(
-    path: Path, data: Json, frame: Frame, use: Use, failure: jayway.PathFailure | None = None
+    path: Path, data: Json, frame: Frame, use: PathUse, failure: jayway.PathFailure | None = None
 ) -> Json:
     """Handle a missing value: return null, or raise StateError (Specification 3.3)."""
     if use.missing is Missing.NULL or (_past_end_is_null(use) and is_past_end(path, data)):
@@ -224,11 +224,11 @@ def not_found(
     raise StateError(use.missing.value, cause)
 
 
-def _past_end_is_null(use: Use) -> bool:
+def _past_end_is_null(use: PathUse) -> bool:
     return use.aws and use.call is None and use.field.endswith(".$")
 
 
-def _document(path: Path, data: Json, frame: Frame, use: Use) -> Json:
+def _document(path: Path, data: Json, frame: Frame, use: PathUse) -> Json:
     """Return the document that a path applies to."""
     if path.root == "$":
         return data

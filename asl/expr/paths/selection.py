@@ -26,9 +26,9 @@ from asl.expr.paths.segments import (
 __all__ = [
     "RELATIONS",
     "FilterLiteral",
+    "FilterOperand",
     "FilterQuery",
     "Matches",
-    "Operand",
     "Relation",
     "all_of",
     "any_of",
@@ -161,7 +161,7 @@ class FilterQuery(NamedTuple):
         return bool(self.nodes(node, evaluation))
 
 
-Operand = FilterQuery | FilterLiteral
+FilterOperand = FilterQuery | FilterLiteral
 
 
 def any_of(tests: list[Test]) -> Test:
@@ -220,14 +220,14 @@ RELATIONS: dict[str, Relation] = {
 }
 
 
-def compare(left: Operand, holds: Relation, right: Operand) -> Test:
+def compare(left: FilterOperand, holds: Relation, right: FilterOperand) -> Test:
     """Return the test of a relation of `RELATIONS` between two operands."""
     return lambda node, evaluation: holds(
         left.read(node, evaluation), right.read(node, evaluation), evaluation
     )
 
 
-def match_text(left: Operand, matches: Matches) -> Test:
+def match_text(left: FilterOperand, matches: Matches) -> Test:
     """Return the test of an operand by a regular expression."""
 
     def test(node: Json, evaluation: PathEvaluation) -> bool:

@@ -13,9 +13,9 @@ from asl.expr.paths.segments import Descend, Filter, Path, Segment, Slice, Test,
 from asl.expr.paths.selection import (
     RELATIONS,
     FilterLiteral,
+    FilterOperand,
     FilterQuery,
     Matches,
-    Operand,
     all_of,
     any_of,
     compare,
@@ -311,7 +311,7 @@ class _Parser:
             return match_text(left, self.pattern())
         return compare(left, RELATIONS[sign], self.operand())
 
-    def operand(self) -> Operand:
+    def operand(self) -> FilterOperand:
         self.skip()
         if self.text[self.at : self.at + 1] in ("@", "$"):
             from_root = self.text[self.at] == "$"

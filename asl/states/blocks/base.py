@@ -12,7 +12,7 @@ from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
 from asl.expr.paths import Path
-from asl.expr.result_path import place
+from asl.expr.result_path import insert_at
 from asl.program import Work
 from asl.states.base import Compiler, Node
 from asl.states.calls import CallOptions, Invocation, Target
@@ -196,7 +196,7 @@ class Destination:
     def placed(self, output: Json, value: Json, frame: Any) -> Json:
         """Return an output with a value in its place, if it has one."""
         steps = frame.destinations[self.name] if self.computed else self.written
-        return output if steps is None else place(output, steps, value)
+        return output if steps is None else insert_at(output, steps, value)
 
 
 def compile_call(
@@ -225,7 +225,7 @@ def make_parameters(compiler: Compiler, inner: Perform) -> Perform:
         if attempt.injected is not None:
             path, value = attempt.injected
             if not _has(attempt.payload, path):
-                attempt.payload = place(attempt.payload, path.segments, value)
+                attempt.payload = insert_at(attempt.payload, path.segments, value)
             frame.note("TaskScheduled", {"parameters": attempt.payload})
         return inner(attempt)
 

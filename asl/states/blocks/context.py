@@ -12,7 +12,7 @@ from asl.core.values import Json, measure
 from asl.expr.intrinsics.numeric import BYTES_PER_TOKEN, tokens_of
 from asl.expr.paths import Path, parse_path
 from asl.expr.paths.nodes import Steps, locate, node_path, remove_nodes
-from asl.expr.result_path import place
+from asl.expr.result_path import insert_at
 from asl.expr.templates import SUFFIX
 from asl.expr.text_matching import similarity
 from asl.states.base import Compiler, Node
@@ -141,7 +141,7 @@ class _Plan:
             reason = f"the summariser {agent!r} failed: {error}"
         else:
             if summary is not None:
-                return place(document, steps, summary)
+                return insert_at(document, steps, summary)
             reason = f"the summariser {agent!r} answered without a summary"
         attempt.frame.note("ContextWarning", {"reason": reason})
         return document

@@ -13,7 +13,7 @@ from asl.core.errors import ExpressionFault, StateError
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.expr.frame import Evaluate, Frame
-from asl.expr.paths import Use, compile_path, parse_path
+from asl.expr.paths import PathUse, compile_path, parse_path
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Block, compile_settings
 from asl.states.settings import BlockSettings
@@ -83,7 +83,7 @@ def _included(hook: Mapping[str, Json], state: str) -> Iterator[tuple[str, Evalu
     for path, name in zip(paths, last, strict=True):
         whole = path.text.removeprefix("$.")
         key = str(name) if path.definite and last.count(name) == 1 else whole
-        yield key, compile_path(path, Use("Events.Include", state))
+        yield key, compile_path(path, PathUse("Events.Include", state))
 
 
 # --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from asl.core.profile import Missing
 from asl.core.values import Json, compact
 from asl.expr.frame import Frame as ExpressionFrame
 from asl.expr.paths import Path, parse_reference_path
-from asl.expr.result_path import place
+from asl.expr.result_path import insert_at
 from asl.expr.templates import SUFFIX
 from asl.program import Finish
 from asl.states.base import Compiler, Node
@@ -128,7 +128,7 @@ def compile_read(compiler: Compiler) -> Read | None:
             path = goes_to(data, frame).way("InjectAt") or path
         value, keys = await ask(space, data, frame)
         frame.note("MemoryRead", {"keys": keys})
-        return place(data, path.segments, value), path, value
+        return insert_at(data, path.segments, value), path, value
 
     return read
 

@@ -6,7 +6,7 @@ import pytest
 
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.work import LIMITS
-from asl.expr.paths import Use, compile_path, parse_path
+from asl.expr.paths import PathUse, compile_path, parse_path
 from asl.expr.paths.jayway.syntax import MAX_SEGMENTS
 from asl.expr.paths.nodes import locate
 from asl.expr.paths.segments import Filter, PathEvaluation
@@ -25,7 +25,7 @@ CONDITIONS = " || ".join(["@.z == 'q'"] * 500)
 
 
 def read(path: str, data: Any, aws: bool) -> Any:
-    return compile_path(parse_path(path, aws), Use("InputPath", "S", aws=aws))(data, Frame())
+    return compile_path(parse_path(path, aws), PathUse("InputPath", "S", aws=aws))(data, Frame())
 
 
 def nested(levels: int) -> Any:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.profile import Missing
 from asl.core.values import compact
-from asl.expr.paths import Use, compile_path, parse_path, parse_reference_path
+from asl.expr.paths import PathUse, compile_path, parse_path, parse_reference_path
 
 pytestmark = pytest.mark.quick
 
@@ -36,7 +36,7 @@ class Frame:
 
 
 def read(text: str, data: Any = DATA, missing: Missing = Missing.RUNTIME) -> Any:
-    return compile_path(parse_path(text), Use("InputPath", "S", missing))(data, Frame())
+    return compile_path(parse_path(text), PathUse("InputPath", "S", missing))(data, Frame())
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_path_parser_with_path_characters(text: str) -> None:
     except ExpressionFault:
         return
     try:
-        compile_path(path, Use("InputPath", "S"))(DATA, Frame())
+        compile_path(path, PathUse("InputPath", "S"))(DATA, Frame())
     except StateError as error:
         assert error.name == "States.Runtime"
 
@@ -220,7 +220,7 @@ def test_path_agrees_with_jsonpath_ng(tree: Any, steps: list[str]) -> None:
             return
         nodes = [match.value for node in nodes for match in parse("$" + step).find(node)]
     try:
-        found = compile_path(path, Use("InputPath", "S"))(tree, Frame())
+        found = compile_path(path, PathUse("InputPath", "S"))(tree, Frame())
     except StateError:
         assert nodes == []
     else:
@@ -240,7 +240,7 @@ SELECTING = st.lists(
 
 @given(TREES, SELECTING, st.sampled_from(Missing))
 def test_indefinite_path_never_fails(tree: Any, steps: list[str], missing: Missing) -> None:
-    path, use = parse_path("$" + "".join(steps)), Use("InputPath", "S", missing)
+    path, use = parse_path("$" + "".join(steps)), PathUse("InputPath", "S", missing)
     try:
         found = compile_path(path, use)(tree, Frame())
     except StateError as failure:

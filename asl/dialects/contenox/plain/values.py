@@ -11,7 +11,7 @@ from asl.dialects.names import FreshNames
 from asl.dialects.plain import Plain, path_to, reached
 from asl.expr.contenox.templates import (
     Macro,
-    Show,
+    ShowAction,
     TemplateCall,
     TemplateConstant,
     TemplateField,
@@ -74,13 +74,13 @@ class Values:
             match node:
                 case str():
                     yield node
-                case Show(TemplateConstant(value)):
+                case ShowAction(TemplateConstant(value)):
                     yield template_text(value)
-                case Show(TemplateField(names)) if (part := find(names)) is not None:
+                case ShowAction(TemplateField(names)) if (part := find(names)) is not None:
                     message = "what is no text is shown in another way"
                     self.made.lost("CX-GOFMT", message, name, hint="let it be a text")
                     yield part
-                case Show(TemplateCall("toJson", (TemplateField(names),))) if isinstance(
+                case ShowAction(TemplateCall("toJson", (TemplateField(names),))) if isinstance(
                     part := find(names), Path
                 ):
                     message = "JSON is written with its keys in the order that they have"

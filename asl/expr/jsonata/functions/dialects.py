@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from asl.core.lazy import LazyTable
 from asl.core.values import Json
-from asl.expr.jsonata.calls import Native, parse_parameters
+from asl.expr.jsonata.calls import NativeFunction, parse_parameters
 from asl.expr.jsonata.faults import QueryFault
 from asl.expr.jsonata.functions.table import NATIVES
 from asl.expr.jsonata.javascript import UNDEFINED, Undefined, Value
@@ -33,7 +33,7 @@ __all__ = [
     "named_functions",
 ]
 
-TABLES: Mapping[str, Mapping[str, Native]] = LazyTable(
+TABLES: Mapping[str, Mapping[str, NativeFunction]] = LazyTable(
     {
         "codemie": "asl.expr.codemie.functions:TABLE",
         "contenox": "asl.expr.contenox.functions:TABLE",
@@ -45,16 +45,16 @@ TABLES: Mapping[str, Mapping[str, Native]] = LazyTable(
 PLAIN: frozenset[str] = frozenset(("contenox", "flujo"))
 """Dialects with functions from JSON to JSON: their results need no check."""
 
-_NONE: Mapping[str, Native] = {}
+_NONE: Mapping[str, NativeFunction] = {}
 
 
-def dialect_functions(name: str) -> Mapping[str, Native]:
+def dialect_functions(name: str) -> Mapping[str, NativeFunction]:
     """Return the functions of the dialect that a name belongs to, else none."""
     prefix, mark, _ = name.partition("_")
     return TABLES[prefix] if mark and prefix in TABLES else _NONE
 
 
-def named_functions(names: Iterable[str]) -> dict[str, Native]:
+def named_functions(names: Iterable[str]) -> dict[str, NativeFunction]:
     """Return the named functions that belong to a dialect."""
     tables = [(name, dialect_functions(name)) for name in names]
     return {name: table[name] for name, table in tables if name in table}
@@ -79,14 +79,14 @@ Rows = Mapping[str, tuple[str, Callable[..., Any], int]]
 """Signature, function and number of arguments by name."""
 
 
-def function_table(prefix: str, rows: Rows) -> dict[str, Native]:
+def function_table(prefix: str, rows: Rows) -> dict[str, NativeFunction]:
     """Return the functions of a dialect by their names in a query."""
     return {
         f"{prefix}_{name}": _make_native(f"{prefix}_{name}", *row) for name, row in rows.items()
     }
 
 
-def _make_native(name: str, signature: str, call: Callable[..., Any], arity: int) -> Native:
+def _make_native(name: str, signature: str, call: Callable[..., Any], arity: int) -> NativeFunction:
     required = sum(not each.pattern.endswith("?") for each in parse_parameters(signature))
 
     @wraps(call)
@@ -102,7 +102,7 @@ def _make_native(name: str, signature: str, call: Callable[..., Any], arity: int
             return UNDEFINED
         return call(*map(_listed, arguments))
 
-    return Native(name, signature, called, arity)
+    return NativeFunction(name, signature, called, arity)
 
 
 def _listed(value: Value) -> Value:
@@ -121,13 +121,13 @@ DirectCallFactory = Callable[[Sequence[str]], DirectCall]
 _BEYOND: Final = object()
 
 
-def direct_call(tree: Node, natives: Mapping[str, Native]) -> DirectCallFactory | None:
+def direct_call(tree: Node, natives: Mapping[str, NativeFunction]) -> DirectCallFactory | None:
     """Return how to call the function that makes up a query, None for any other query."""
     native = _native(tree, natives)
     return None if native is None else _on_input(tree, native) or _on_data(tree, natives)
 
 
-def _native(tree: Node, natives: Mapping[str, Native]) -> Native | None:
+def _native(tree: Node, natives: Mapping[str, NativeFunction]) -> NativeFunction | None:
     """Return the function called by a node, None for any other node."""
     if tree.type != "function" or tree.predicate or tree.group is not None or not tree.arguments:
         return None
@@ -135,7 +135,7 @@ def _native(tree: Node, natives: Mapping[str, Native]) -> Native | None:
     return natives.get(name) if type(name) is str and name.partition("_")[0] in PLAIN else None
 
 
-def _on_input(tree: Node, native: Native) -> DirectCallFactory | None:
+def _on_input(tree: Node, native: NativeFunction) -> DirectCallFactory | None:
     """Return how to call a function on the input and constants, None for other arguments."""
     first, *rest = tree.arguments
     given: list[Any] = [{}, *(_constant(each, defaultdict(str)) for each in rest)]
@@ -161,7 +161,7 @@ def _on_input(tree: Node, native: Native) -> DirectCallFactory | None:
     return make
 
 
-def _on_data(tree: Node, natives: Mapping[str, Native]) -> DirectCallFactory | None:
+def _on_data(tree: Node, natives: Mapping[str, NativeFunction]) -> DirectCallFactory | None:
     """Return how to call a function on parts of the data and results of other functions."""
     native = _native(tree, natives)
     if native is None:
@@ -194,7 +194,7 @@ def _on_data(tree: Node, natives: Mapping[str, Native]) -> DirectCallFactory | N
     return make
 
 
-def _argument(node: Node, natives: Mapping[str, Native]) -> DirectCallFactory | None:
+def _argument(node: Node, natives: Mapping[str, NativeFunction]) -> DirectCallFactory | None:
     """Return how to compute an argument, None if it needs the evaluator."""
     if node.type == "function":
         return _on_data(node, natives)

@@ -6,7 +6,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from asl.expr.jsonata.calls import Native
+from asl.expr.jsonata.calls import NativeFunction
 from asl.expr.jsonata.functions import aws, containers, numbers, strings
 from asl.expr.jsonata.javascript import Value
 from asl.expr.jsonata.operators import copy_tree
@@ -133,20 +133,20 @@ _COSTS = {
 """Steps of a call, besides the cost of its arguments."""
 
 
-def _natives() -> Iterator[Native]:
+def _natives() -> Iterator[NativeFunction]:
     for name, (signature, call, arity) in _PURE.items():
-        yield Native(name, signature, call, arity, walks=name in _WALKING)
+        yield NativeFunction(name, signature, call, arity, walks=name in _WALKING)
     for name, (signature, call, arity) in _SCOPED.items():
-        yield Native(name, signature, call, arity, scoped=True, walks=name in _WALKING)
+        yield NativeFunction(name, signature, call, arity, scoped=True, walks=name in _WALKING)
     for name, (signature, call, arity, scoped) in _TOTAL.items():
-        yield Native(name, signature, call, arity, scoped=scoped, total=True)
+        yield NativeFunction(name, signature, call, arity, scoped=scoped, total=True)
 
 
-def _charged(natives: Iterator[Native]) -> Iterator[Native]:
+def _charged(natives: Iterator[NativeFunction]) -> Iterator[NativeFunction]:
     for native in natives:
         native.cost = _COSTS.get(native.name, native.cost)
         yield native
 
 
-NATIVES: dict[str, Native] = {native.name: native for native in _charged(_natives())}
+NATIVES: dict[str, NativeFunction] = {native.name: native for native in _charged(_natives())}
 """Every function by name; without `$eval`, as on AWS."""

@@ -34,7 +34,7 @@ _DEFAULTS = {
 ISO = "[Y0001]-[M01]-[D01]T[H01]:[m01]:[s01].[f001][Z01:01t]"
 
 
-class Marker(NamedTuple):
+class PictureMarker(NamedTuple):
     """One `[...]` of a picture."""
 
     component: str
@@ -43,13 +43,13 @@ class Marker(NamedTuple):
     widest: int | None
     zulu: bool
     """Whether UTC is written as Z."""
-    integer: integers.Picture | None
+    integer: integers.IntegerPicture | None
     digits: int
     """Digits of a year, month or day; -1 for all."""
 
 
 @lru_cache(maxsize=64)
-def parse(picture: str) -> tuple[str | Marker, ...]:
+def parse(picture: str) -> tuple[str | PictureMarker, ...]:
     """Return the literals and markers of a picture.
 
     Raises:
@@ -58,7 +58,7 @@ def parse(picture: str) -> tuple[str | Marker, ...]:
     """
     if len(picture) > LONGEST:
         raise fault("D1013", what="picture string", limit=f"{LONGEST} characters")
-    parts: list[str | Marker] = []
+    parts: list[str | PictureMarker] = []
     position = 0
     while position < len(picture):
         opening = picture.find("[", position)
@@ -80,7 +80,7 @@ def parse(picture: str) -> tuple[str | Marker, ...]:
     return tuple(parts)
 
 
-def _marker(text: str) -> Marker:
+def _marker(text: str) -> PictureMarker:
     component = text[:1]
     head, comma, width = text[1:].rpartition(",")
     least, _, most = width.partition("-") if comma else ("", "", "")
@@ -109,7 +109,7 @@ def _marker(text: str) -> Marker:
                 digits = integer.mandatory + integer.optional
     if component in "Zz":
         integer = integers.parse(modifier)
-    return Marker(component, names, _width(most), zulu, integer, digits)
+    return PictureMarker(component, names, _width(most), zulu, integer, digits)
 
 
 def _width(text: str) -> int | None:
@@ -248,7 +248,7 @@ def from_millis(
     )
 
 
-def _format_marker(marker: Marker, moment: int, hours: int, minutes: int) -> str:
+def _format_marker(marker: PictureMarker, moment: int, hours: int, minutes: int) -> str:
     component = marker.component
     if component in "Zz":
         return _zone(marker, hours, minutes)
@@ -269,7 +269,7 @@ def _format_marker(marker: Marker, moment: int, hours: int, minutes: int) -> str
     return name[: marker.widest]
 
 
-def _zone(marker: Marker, hours: int, minutes: int) -> str:
+def _zone(marker: PictureMarker, hours: int, minutes: int) -> str:
     offset = hours * 100 + minutes
     if offset == 0 and marker.zulu:
         return "Z"
@@ -381,7 +381,7 @@ def _reading(picture: str) -> "tuple[re.Pattern[str], tuple[tuple[str, _Reader],
         raise fault("D1013", what="picture string", limit="what can be matched") from None
 
 
-def _reader(marker: Marker) -> tuple[str, _Reader]:
+def _reader(marker: PictureMarker) -> tuple[str, _Reader]:
     """Return the pattern of a component and its parser."""
     component, picture = marker.component, marker.integer
     if component in "Zz" and picture is not None:
@@ -405,7 +405,7 @@ def _reader(marker: Marker) -> tuple[str, _Reader]:
     return "[a-zA-Z]+", lambda text: names.get(text, UNDEFINED)
 
 
-def _integer_pattern(marker: Marker, picture: integers.Picture) -> str:
+def _integer_pattern(marker: PictureMarker, picture: integers.IntegerPicture) -> str:
     if picture.primary in ("W", "Ww", "w"):
         return "(?:" + "|".join([*integers.WORD_VALUES, "and", r"[\-, ]"]) + ")+"
     if picture.primary in ("A", "a"):

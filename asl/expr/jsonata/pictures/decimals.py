@@ -15,7 +15,7 @@ MOST_DECIMALS = 100
 """The largest number of decimals."""
 
 
-class Signs(NamedTuple):
+class DecimalSymbols(NamedTuple):
     """The special characters of a picture."""
 
     decimal: str = "."
@@ -89,7 +89,7 @@ def format_number(
     return signs.minus + parts[0].written(number)
 
 
-def _signs(options: dict[str, Value]) -> Signs:
+def _signs(options: dict[str, Value]) -> DecimalSymbols:
     chosen = {}
     for name, value in options.items():
         if name in _NAMES:
@@ -97,13 +97,15 @@ def _signs(options: dict[str, Value]) -> Signs:
             if type(value) is not str or not value or (single and len(value) > 1):
                 raise fault("T0410", value=options, index=3)
             chosen[_NAMES[name]] = value
-    return Signs(**chosen)
+    return DecimalSymbols(**chosen)
 
 
 class _Part:
     """One parsed sub-picture."""
 
-    def __init__(self, text: str, signs: Signs, exact: type[float] | type[Decimal]) -> None:
+    def __init__(
+        self, text: str, signs: DecimalSymbols, exact: type[float] | type[Decimal]
+    ) -> None:
         self.text = text
         self.signs = signs
         self.exact = exact

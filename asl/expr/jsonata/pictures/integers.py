@@ -52,7 +52,7 @@ ZEROS = (
 """The zeros of the families of decimal digits."""
 
 
-class Picture(NamedTuple):
+class IntegerPicture(NamedTuple):
     """A parsed picture: `primary` is A, a, I, i, W, Ww, w, 0 for digits, or another token."""
 
     primary: str
@@ -65,12 +65,12 @@ class Picture(NamedTuple):
     separators: tuple[tuple[int, str], ...] = ()
     """Separators by the number of digits on their right."""
 
-    def at_least(self, digits: int) -> "Picture":
+    def at_least(self, digits: int) -> "IntegerPicture":
         """Return the picture with this many mandatory digits."""
         return self._replace(mandatory=digits)
 
 
-def parse(text: str) -> Picture:
+def parse(text: str) -> IntegerPicture:
     """Parse a picture.
 
     Raises:
@@ -83,7 +83,7 @@ def parse(text: str) -> Picture:
         primary, modifier = text, ""
     ordinal = modifier.startswith("o")
     if primary in ("A", "a", "I", "i", "W", "Ww", "w"):
-        return Picture(primary, ordinal)
+        return IntegerPicture(primary, ordinal)
     zero, mandatory, optional, place = None, 0, 0, 0
     separators: list[tuple[int, str]] = []
     for character in reversed(primary):
@@ -100,9 +100,9 @@ def parse(text: str) -> Picture:
         else:
             separators.append((place, character))
     if zero is None:
-        return Picture(primary, ordinal)
+        return IntegerPicture(primary, ordinal)
     regular = _repeat(separators)
-    return Picture("0", ordinal, zero, mandatory, optional, regular, tuple(separators))
+    return IntegerPicture("0", ordinal, zero, mandatory, optional, regular, tuple(separators))
 
 
 def _repeat(separators: list[tuple[int, str]]) -> int:
@@ -124,7 +124,7 @@ def format_integer(value: Value, picture: Value) -> Value:
     return format_by_picture(floor(finite(value)), parse(picture))
 
 
-def format_by_picture(value: int, picture: Picture) -> str:
+def format_by_picture(value: int, picture: IntegerPicture) -> str:
     """Return a formatted integer.
 
     Raises:
@@ -146,7 +146,7 @@ def format_by_picture(value: int, picture: Picture) -> str:
     return f"-{text}" if value < 0 else text
 
 
-def _digits(value: int, picture: Picture) -> str:
+def _digits(value: int, picture: IntegerPicture) -> str:
     text = number_text(value).rjust(picture.mandatory, "0")
     if picture.zero != 0x30:
         text = "".join(chr(ord(digit) + picture.zero - 0x30) for digit in text)
@@ -236,7 +236,7 @@ def parse_integer(scope: QueryScope, text: str, picture: Value = UNDEFINED) -> V
     return UNDEFINED if found != found and scope.run.bounds.finite else found
 
 
-def parse_by_picture(text: str, picture: Picture) -> int | float:
+def parse_by_picture(text: str, picture: IntegerPicture) -> int | float:
     """Return the integer of a text; NaN if it has none.
 
     Raises:
@@ -257,7 +257,7 @@ def parse_by_picture(text: str, picture: Picture) -> int | float:
     raise fault("D3130", value=primary)
 
 
-def _read_digits(text: str, picture: Picture) -> int | float:
+def _read_digits(text: str, picture: IntegerPicture) -> int | float:
     digits = text[:-2] if picture.ordinal else text
     for _, character in ((0, ","),) if picture.regular else picture.separators:
         digits = digits.replace(character, "")
