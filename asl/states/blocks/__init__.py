@@ -1,4 +1,4 @@
-"""The agent blocks (Specification 8): what an agent may spend, see, say and do."""
+"""The agent blocks (Specification 8): budgets, guardrails, memory, tools and others."""
 
 from collections.abc import Iterator, Mapping
 
@@ -54,7 +54,7 @@ DOCUMENT_BLOCKS: tuple[str, ...] = (
 AGENT_BLOCKS: tuple[str, ...] = tuple(
     name for name in BLOCKS if name not in ("Events", "RealTime", "DefaultTools", "ToolCategories")
 )
-"""The fields that shape the call of an agent and mean nothing to a resource (6.1)."""
+"""The fields for calls of agents, without effect on a resource (6.1)."""
 STATE_BLOCKS: tuple[str, ...] = (*AGENT_BLOCKS, "Events")
 """The blocks of a state."""
 
@@ -73,13 +73,14 @@ _WRAPS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("Guardrails",), "asl.states.blocks.guardrails:guard_input"),
     ((), "asl.states.blocks.base:make_parameters"),
     (("Tools",), "asl.states.blocks.tools:use_tools"),
-    (("Reasoning", "Progress", "Streaming"), "asl.states.blocks.destinations:settle_destinations"),
+    (("Progress", "Streaming"), "asl.states.blocks.progress:evaluate_progress_path"),
+    (("Reasoning",), "asl.states.blocks.reasoning:evaluate_trace_path"),
     (("Memory",), "asl.states.blocks.memory:use_memory"),
     (("Audit",), "asl.states.blocks.audit:record_call"),
     (("Progress", "Streaming"), "asl.states.blocks.progress:follow_progress"),
     (("Memory",), "asl.states.blocks.memory:read_memory"),
 )
-"""What blocks do around a call, from the call outwards (Specification 3.1)."""
+"""The wraps of blocks around a call, from the innermost outwards (Specification 3.1)."""
 
 
 _INSERTS: tuple[tuple[str, str], ...] = (
@@ -87,36 +88,36 @@ _INSERTS: tuple[tuple[str, str], ...] = (
     ("Progress", "asl.states.blocks.progress:store_progress"),
     ("Streaming", "asl.states.blocks.progress:store_streamed_progress"),
 )
-"""What blocks put into the output of a state, in this order (step 13 of Specification 3.1)."""
+"""The insertions of blocks into an output, in order (step 13 of Specification 3.1)."""
 
 
 _SHAPING: frozenset[str] = frozenset(
     name for fields, _ in _WRAPS for field in fields for name in (field, f"{field}.$")
 )
-"""The fields of which one stands where anything is done around a call."""
+"""The fields with wraps; without any of them a call is not wrapped."""
 
 
 def find_wraps(state: Mapping[str, Json]) -> Iterator[Wrap]:
-    """Yield what the blocks of a Task do around its call, from the call outwards."""
+    """Yield the wraps of a Task's blocks, from the innermost outwards."""
     if "Agent" not in state or _SHAPING.isdisjoint(state):
         return
-    present = {field for fields, _ in _WRAPS for field in fields if _stands(field, state)}
+    present = {field for fields, _ in _WRAPS for field in fields if _is_present(field, state)}
     for fields, place in _WRAPS if present else ():
         if not fields or not present.isdisjoint(fields):
             yield load_object(place)
 
 
-def _stands(field: str, state: Mapping[str, Json]) -> bool:
+def _is_present(field: str, state: Mapping[str, Json]) -> bool:
     return field in state or (BLOCKS[field].scalar and f"{field}.$" in state)
 
 
 def reads_memory(state: Mapping[str, Json]) -> bool:
-    """Whether the parameters of a Task depend on what is remembered."""
+    """Return whether the parameters of a Task depend on its memory."""
     return "Agent" in state and "Read" in state.get("Memory", {})
 
 
 def compile_inserts(compiler: Compiler) -> tuple[Finish, ...]:
-    """Compile what the blocks of a state put into its output."""
+    """Compile the insertions of a state's blocks into its output."""
     found = (
         load_object(place)(compiler)
         for field, place in _INSERTS
@@ -126,7 +127,7 @@ def compile_inserts(compiler: Compiler) -> tuple[Finish, ...]:
 
 
 def compile_details(compiler: Compiler) -> Evaluate | None:
-    """Compile what the blocks of a Task add to the event of its call."""
+    """Compile the details that the blocks of a Task add to the event of its call."""
     if "Agent" not in compiler.state:
         return None
     metadata = compiler.template("Metadata")

@@ -1,7 +1,7 @@
-"""Audit: what is recorded of a call, and what nobody may see of it (Specification 8.3).
+"""Audit: records of calls, and redaction of their data (Specification 8.3).
 
-The data of an execution is never touched: the hidden values are taken out of the copies that events
-show (`Step.redact`), whoever reads them.
+The data of an execution stays unchanged; values are redacted in the copies that events show
+(`Step.redact`).
 """
 
 import re
@@ -27,13 +27,13 @@ HIDDEN: Final = "[REDACTED]"
 LEVELS: Final = ("minimal", "standard", "full", "debug")
 LARGEST: Final = 2**62
 SHORT: Final = 3
-"""Characters from which on a hidden text is hidden within words, too."""
+"""Minimum length of a redacted text that is also redacted within words."""
 
 _Measure = Callable[["_Call"], Json]
 
 
 class _Call:
-    """What there is to say of one attempt."""
+    """An attempt with its result or error."""
 
     def __init__(
         self, attempt: Attempt, began: float, result: Json, error: StateError | None
@@ -58,7 +58,7 @@ METRICS: Final[Mapping[str, _Measure]] = MappingProxyType(
         "outputSize": lambda call: measure(call.result, LARGEST),
     }
 )
-"""What can be measured: seconds, tokens, money, numbers, bytes of compact JSON."""
+"""The metrics: seconds, tokens, money, numbers, bytes of compact JSON."""
 ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     {"latency": "duration", "tokenusage": "tokens", "tokencount": "tokens", "retries": "attempts"}
 )
@@ -66,27 +66,27 @@ _BY_NAME: Final[Mapping[str, str]] = {**{name.lower(): name for name in METRICS}
 
 
 def _metric(written: str) -> str:
-    """Return the metric of a name, however it is spelt; empty for none."""
+    """Return the metric of a name in any spelling; empty for none."""
     return _BY_NAME.get(written.lower().replace("_", "").replace("-", ""), "")
 
 
 class Redaction:
-    """What nobody may see of the data of a state: what the paths lead to."""
+    """The redacted values of a state's data, selected by paths."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self.segments = [parse_path(path).segments for path in paths]
 
     def __call__(self, value: Json) -> Json:
-        """Return a copy of a document without it."""
+        """Return a redacted copy of a document."""
         try:
             for each in self.segments:
                 value = replace_nodes(each, value, HIDDEN)
-        except WorkExceeded:  # what cannot be looked through is hidden as a whole
+        except WorkExceeded:  # a value too large to search is redacted as a whole
             return HIDDEN
         return value
 
     def quoted(self, value: Json) -> Iterator[str]:
-        """Yield the texts of a document that nobody may see, also where other texts quote them."""
+        """Yield the redacted texts of a document, which other texts may quote."""
         hidden = self(value)
         if hidden is value:
             return
@@ -110,9 +110,9 @@ def _texts(value: Json) -> Iterator[str]:
 
 
 def redact_text(text: str, quoted: Collection[str]) -> str:
-    """Return a text in which nothing is quoted that nobody may see.
+    """Return a text without quotations of redacted texts.
 
-    What is as short as a word's part is hidden where it stands by itself.
+    Short ones are replaced as whole words only.
     """
     if not quoted:
         return text
@@ -125,7 +125,7 @@ def redact_text(text: str, quoted: Collection[str]) -> str:
 
 
 def record_call(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what records an attempt, whatever comes of it."""
+    """Compile the audit record of an attempt, for success and failure."""
     fields = compile_settings(compiler, "Audit", ("LogLevel", "Metrics", "Trace"))
     redact = compile_redaction(compiler) or Redaction(())
 
@@ -156,7 +156,7 @@ def record_call(compiler: Compiler, inner: Perform) -> Perform:
 
 
 def _details(call: _Call, level: int, redact: Redaction) -> dict[str, Json]:
-    """Return what an entry of a level says."""
+    """Return the details of a record at a level."""
     attempt, error = call.attempt, call.error
     details: dict[str, Json] = {"outcome": "succeeded" if error is None else "failed"}
     if error is not None:
@@ -186,7 +186,7 @@ def _details(call: _Call, level: int, redact: Redaction) -> dict[str, Json]:
 
 
 def _trace(call: _Call) -> dict[str, Json]:
-    """Return by what a call is found again elsewhere."""
+    """Return the ids and times of a call for other systems."""
     frame = call.attempt.frame
     return {
         "executionId": frame.execution_id,
@@ -198,7 +198,7 @@ def _trace(call: _Call) -> dict[str, Json]:
 
 
 def compile_redaction(compiler: Compiler) -> Redaction | None:
-    """Compile what hides values in a copy of a document, None where nothing is hidden."""
+    """Compile the redaction of a state's data; None if nothing is redacted."""
     paths = compiler.state.get("Audit", {}).get("Redact")
     return Redaction(paths) if paths and "Agent" in compiler.state else None
 

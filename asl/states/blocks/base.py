@@ -1,7 +1,7 @@
-"""What an agent block is: one module, one row of the table (`asl.states.blocks.BLOCKS`).
+"""Agent blocks: one module and one row of the table each (`asl.states.blocks.BLOCKS`).
 
-A block that is about one call wraps it: a function from one `Perform` to another, composed when the
-state is compiled. A block that is about all calls stands elsewhere and has a row all the same.
+A block for single calls wraps them: a function from one `Perform` to another, composed when the
+state is compiled. A block for all calls is performed elsewhere and has a row as well.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -37,7 +37,7 @@ __all__ = [
 
 @dataclass(slots=True)
 class Attempt:
-    """One attempt of a Task on its way to the agent; a block may change what is handed over."""
+    """One attempt of a Task; blocks may change its data, options and payload."""
 
     frame: StateFrame
     raw: Json
@@ -47,16 +47,16 @@ class Attempt:
     target: Target
     options: CallOptions | None
     payload: Json = None
-    """The parameters, once they are made."""
+    """The parameters, after `make_parameters`."""
     injected: tuple[Path, Json] | None = None
-    """What memory has put into the effective input, and where."""
+    """The memory in the effective input, with its path."""
     answer: Json = None
-    """The raw result as the agent gave it, where guardrails have looked at it."""
+    """The raw result of the agent before output guardrails."""
     judge: "Judge | None" = None
-    """What those guardrails leave of another content."""
+    """The output guardrails, for other content."""
 
     def tell(self, name: str, value: Any) -> None:
-        """Hand something to the agent, by the name that the call has for it."""
+        """Pass a value to the agent, as an attribute of the call with this name."""
         if self.options is None:
             self.options = CallOptions(None, None)
         elif self.options.shared:
@@ -64,16 +64,16 @@ class Attempt:
         self.options.blocks[name] = value
 
     def told(self, name: str) -> Any:
-        """Return what is handed to the agent by this name, None for nothing."""
+        """Return the value passed to the agent with this name, or None."""
         return None if self.options is None else self.options.blocks.get(name)
 
     def may_repeat(self) -> None:
-        """Say that the agent may be called again in this attempt."""
+        """Mark that the agent may be called again in this attempt."""
         if self.options is not None and self.options.limited:
             self.options.again = True
 
     async def ask(self, agent: str, payload: Json) -> Json:
-        """Call another agent beside that of the state: a validator, a summariser."""
+        """Call a helper of the state's agent: a validator or a summariser."""
         target = Target("agent", agent, self.target.state, aside=True)
         options = None
         if self.options is not None and "tools" in self.options.blocks:
@@ -83,14 +83,14 @@ class Attempt:
 
 
 Judge: TypeAlias = Callable[[Attempt, Json], Awaitable[Json]]
-"""Returns what guardrails leave of a content; raises StateError where they do not let it pass."""
+"""Returns the content after guardrails; raises StateError for rejected content."""
 Perform: TypeAlias = Callable[[Attempt], Awaitable[Json]]
-"""Makes an attempt, or a part of it, and returns the raw result. One that only hands something over
-returns what the next one does, without a coroutine of its own."""
+"""Makes an attempt, or a part of it, and returns the raw result. One that only passes values on
+returns the awaitable of the next one, without its own coroutine."""
 Wrap: TypeAlias = Callable[[Compiler, Perform], Perform]
-"""Compiles a block around what is to be done within it."""
+"""Compiles a block around an inner `Perform`."""
 Limits: TypeAlias = Callable[[Json, StateFrame], CallOptions]
-"""The limits of a call, by its raw input."""
+"""Returns the options of a call by its raw input."""
 
 
 def _nothing_of_a_state(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
@@ -110,32 +110,31 @@ def _nothing_of_a_workflow(block: Mapping[str, Json]) -> Iterator[Finding]:
 
 
 class Block(NamedTuple):
-    """One row of the table of blocks that this version executes."""
+    """A row of the table of executed blocks."""
 
     name: str
-    """The field of a state, and of the document where it has such a block."""
+    """The field of states, and of documents that have such a block."""
     check: Callable[[Node, Mapping[str, Json]], Iterator[Finding]] = _nothing_of_a_state
-    """Find what is wrong with the block of a state, given that of the document, and no schema can
-    say."""
+    """Yields the findings on the block of a state beyond its schema, given that of the document."""
     check_workflow: Callable[[Mapping[str, Json]], Iterator[Finding]] = _nothing_of_a_workflow
     """The same for the block of the document."""
     missing: Callable[[Mapping[str, Json], Node | None], Iterator[tuple[str, str]]] = (
         _nothing_missing
     )
-    """Find what of a block is not executed, given the state that has it (None for the document):
-    the pointer within the block, and why."""
+    """Yields pointers and reasons of unsupported parts of a block, given the state (None for the
+    document)."""
     lacks: tuple[str, ...] = ()
-    """The ways to fields that are checked but not executed: `Input/Rules.$`."""
+    """The paths of fields that are checked but not executed: `Input/Rules.$`."""
     scalar: bool = False
-    """Whether it is one value, which may be computed as a whole (`F.$`, 3.9)."""
+    """Whether it is a single value, which may be computed as a whole (`F.$`, 3.9)."""
     check_field: Callable[[Node, str], Iterator[Finding]] = _nothing_of_a_field
-    """Find the same for a block that is a single value, in this field: `CacheTTL`, `CacheTTL.$`."""
+    """Yields the findings on a single value in this field: `CacheTTL`, `CacheTTL.$`."""
 
 
 def compile_fields(
     block: Compiler, fields: tuple[str, ...]
 ) -> Callable[[Json, Any], dict[str, Json]]:
-    """Compile those of the fields that are there, written or computed."""
+    """Compile the existing ones of some fields, constant or computed."""
     found = [(field, value) for field in fields if (value := block.scalar(field)) is not None]
     return lambda data, frame: {field: value(data, frame) for field, value in found}
 
@@ -143,9 +142,14 @@ def compile_fields(
 def compile_settings(
     compiler: Compiler, block: str, fields: tuple[str, ...]
 ) -> Callable[[Json, Any], BlockSettings]:
-    """Compile fields of a block, of an object in one (`Streaming.Buffer`) or of the state itself.
+    """Compile fields of a block, of an object in it (`Streaming.Buffer`) or of the state itself.
 
-    What is computed is looked at when it is read from the settings.
+    Computed values are checked when they are read from the settings.
+
+    Args:
+        compiler: The compiler of the state.
+        block: The path of the object, with dots; empty for the state.
+        fields: The fields.
     """
     inner = compiler.within(*block.split(".")) if block else compiler
     return compile_settings_of(inner, fields, f"{block}." if block else "")
@@ -154,7 +158,7 @@ def compile_settings(
 def compile_settings_of(
     inner: Compiler, fields: tuple[str, ...], prefix: str
 ) -> Callable[[Json, Any], BlockSettings]:
-    """Compile the fields of the object at hand; *prefix* stands before their names."""
+    """Compile fields of an object; *prefix* precedes their names in errors."""
     jsonata, state = inner.jsonata, inner.name
     if not is_computed(inner, fields):
         written = {field: inner.state[field] for field in fields if field in inner.state}
@@ -165,17 +169,17 @@ def compile_settings_of(
 
 
 def is_computed(block: Compiler, fields: Iterable[str]) -> bool:
-    """Whether one of the fields has its value only when the state runs."""
+    """Return whether one of the fields is computed when the state runs."""
     if block.jsonata:
         return any("{%" in compact(block.state.get(field)) for field in fields)
     return not block.state.keys().isdisjoint(f"{field}.$" for field in fields)
 
 
 class Destination:
-    """Where a block puts something into the output of a state (step 13 of Specification 3.1).
+    """The place of a block's value in the output of a state (step 13 of Specification 3.1).
 
-    A path that is computed is computed once the memory was read, as all fields are; so a path that
-    leads nowhere fails the state before anything is done.
+    A computed path is evaluated after the memory is read, as all fields are, so a wrong path fails
+    the state before the call.
     """
 
     def __init__(self, block: Compiler, field: str, prefix: str) -> None:
@@ -193,6 +197,17 @@ class Destination:
             steps = None if path is None else path.segments
             frame.destinations = {**(frame.destinations or {}), self.name: steps}
 
+    def evaluate_before(self, inner: Perform) -> Perform:
+        """Return *inner* preceded by the evaluation of the path; *inner* for a constant path."""
+        if not self.computed:
+            return inner
+
+        def perform(attempt: Attempt) -> Awaitable[Json]:
+            self.settle(attempt.data, attempt.frame)
+            return inner(attempt)
+
+        return perform
+
     def placed(self, output: Json, value: Json, frame: Any) -> Json:
         """Return an output with a value in its place, if it has one."""
         steps = frame.destinations[self.name] if self.computed else self.written
@@ -202,7 +217,7 @@ class Destination:
 def compile_call(
     compiler: Compiler, target: Target, limits: Limits | None, wraps: Iterator[Wrap]
 ) -> Work:
-    """Compile the work of a Task with blocks; *wraps* go from the call outwards."""
+    """Compile the work of a Task with blocks; *wraps* begin with the innermost."""
     perform: Perform = _call
     for wrap in wraps:
         perform = wrap(compiler, perform)
@@ -216,7 +231,7 @@ def compile_call(
 
 
 def make_parameters(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what turns the effective input into parameters, the memory in it included."""
+    """Compile the parameters from the effective input, including its memory."""
     template = compiler.template("Arguments" if compiler.jsonata else "Parameters")
 
     def perform(attempt: Attempt) -> Awaitable[Json]:
@@ -233,7 +248,7 @@ def make_parameters(compiler: Compiler, inner: Perform) -> Perform:
 
 
 def _has(value: Json, path: Path) -> bool:
-    """Whether there is something at a path, or something in its way."""
+    """Return whether a path has a value, or a value that is no object blocks it."""
     for step in path.segments:
         if type(value) is not dict:
             return True

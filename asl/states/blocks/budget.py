@@ -1,7 +1,7 @@
-"""Budget: what a workflow, and a visit of a state, may spend (Specification 8.11).
+"""Budget: the limits of a workflow and of a visit of a state (Specification 8.11).
 
-The document becomes plain data here. The ledger of an execution counts against it
-(`asl.engine.ledger`), its host lets calls wait, pause and fail (`asl.effects.budget_gate`).
+This module compiles blocks to plain data. The ledger of an execution counts against it
+(`asl.engine.ledger`); the budget gate lets calls wait, pause and fail (`asl.effects.budget_gate`).
 """
 
 import re
@@ -80,7 +80,7 @@ def compile_state_budget(compiler: Compiler) -> CompileLimits:
 
 
 def _is_computed(value: Json) -> bool:
-    """Whether something in a block has its value only when the state runs."""
+    """Return whether a part of a block is computed when the state runs."""
     if type(value) is dict:
         return any(key.endswith(".$") or _is_computed(each) for key, each in value.items())
     if type(value) is list:
@@ -132,7 +132,7 @@ def _string(value: Json) -> str:
 
 
 def _present(block: Compiler, names: tuple[str, ...]) -> Callable[[Json, Any], dict[str, Json]]:
-    """Compile fields of which one that is computed to null is as good as absent."""
+    """Compile fields; one that is computed to null is absent."""
     fields = compile_fields(block, names)
     return lambda data, frame: {
         field: value for field, value in fields(data, frame).items() if value is not None
@@ -142,7 +142,7 @@ def _present(block: Compiler, names: tuple[str, ...]) -> Callable[[Json, Any], d
 def _amounts(
     block: Compiler, names: tuple[str, ...] = (*LIMITS, ALL_CALLS)
 ) -> Callable[[Json, Any], Amounts]:
-    """Compile the limits that are there; one that is computed to null is no limit that holds."""
+    """Compile the existing limits; one that is computed to null is absent."""
     fields = compile_fields(block, names)
     return lambda data, frame: {
         name: most
@@ -194,7 +194,7 @@ def _period(value: Json) -> float:
     named = PERIODS.get(value) if type(value) is str else None
     seconds = _seconds(value, "ResetPeriod") if named is None else named
     if seconds <= 0:
-        raise StateError("States.InvalidTTL", "Budget.ResetPeriod: counts start again after 0 s")
+        raise StateError("States.InvalidTTL", "Budget.ResetPeriod must be above 0 seconds")
     return seconds
 
 
@@ -219,7 +219,7 @@ def _pool(block: Compiler) -> Callable[[Json, Frame], Pool | None]:
 
 
 def _fallbacks(block: Compiler) -> Callable[[Json, Frame], tuple[Fallback, ...]]:
-    """Compile the entries, the highest threshold first; the order of the document breaks ties."""
+    """Compile the entries by descending threshold; ties keep the order of the document."""
     computed = _computed(block, "Fallback")
     if computed is not None:
         return lambda data, frame: _sorted(_entries(computed(data, frame), "Cascade"))
@@ -231,17 +231,20 @@ def _fallbacks(block: Compiler) -> Callable[[Json, Frame], tuple[Fallback, ...]]
 
 
 def _computed(block: Compiler, field: str) -> Evaluate | None:
-    """Compile a part of the budget that is known only when the execution begins."""
+    """Compile a part of the budget that is computed when the execution begins."""
     if f"{field}.$" in block.state or type(block.state.get(field)) is str:
         return block.scalar(field)
     return None
 
 
 def _entries(value: Json, field: str) -> list[Json]:
-    """Return a computed fallback as its entries: those of its cascade, and itself."""
+    """Return the entries of a computed fallback: its cascade, then itself."""
     cascade = value.get(field, []) if type(value) is dict else None
     if type(cascade) is not list or not all(type(each) is dict for each in cascade):
-        raise StateError("States.Runtime", f"Budget.Fallback is no fallback: {excerpt(value, 200)}")
+        raise StateError(
+            "States.Runtime",
+            f"Budget.Fallback must be an object with a list 'Cascade', got {excerpt(value, 200)}",
+        )
     return [*cascade, value]
 
 
@@ -274,11 +277,11 @@ def _fallback(written: Mapping[str, Json]) -> Fallback:
 
 
 ALERT_FIELDS: Final = ("At", "Notify", "Channel", "Priority")
-"""The fields of an alert, besides its message, which tells of the moment at which it is emitted."""
+"""The fields of an alert except its message, which is evaluated when it is emitted."""
 
 
 def _alerts(block: Compiler) -> Callable[[Json, Frame], tuple[Alert, ...]]:
-    """Compile the alerts, the lowest share first."""
+    """Compile the alerts by ascending share."""
     computed = _computed(block, "Alerts")
     if computed is not None:
         return lambda data, frame: _in_order(

@@ -1,4 +1,4 @@
-"""What is wrong with a `Budget` and no schema can say: V-BUD-*."""
+"""Checks of a `Budget` beyond its schema: V-BUD-*."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -12,18 +12,18 @@ from asl.states.numbers import parse_amount
 __all__ = ["check_budget", "check_workflow_budget"]
 
 OWN: Final = (*LIMITS, ALL_CALLS, *WINDOWS, "Pool")
-"""The fields of a workflow's budget that limit anything."""
+"""The fields of a workflow's budget that set a limit."""
 NEEDED: Final[Mapping[str, tuple[tuple[str, ...], str, str]]] = {
     "OnExceed": (OWN, "a limit", "add MaxCost or MaxTokens"),
-    "Alerts": (("MaxCost", "MaxTokens"), "a limit to have shares of", "add MaxCost or MaxTokens"),
-    "MaxFromPool": (("Pool",), "a pool to take from", "add Pool, or write MaxCost"),
-    "ReleaseOnComplete": (("MaxFromPool",), "something taken of a pool", "add MaxFromPool"),
+    "Alerts": (("MaxCost", "MaxTokens"), "a limit", "add MaxCost or MaxTokens"),
+    "MaxFromPool": (("Pool",), "a pool", "add Pool, or write MaxCost"),
+    "ReleaseOnComplete": (("MaxFromPool",), "'MaxFromPool'", "add MaxFromPool"),
 }
-"""By field of a workflow's budget: of which others it needs one, in words, and what to do."""
+"""By field of a workflow's budget: other fields it needs one of, in words, and what to do."""
 
 
 def check_workflow_budget(budget: Mapping[str, Json]) -> Iterator[Finding]:
-    """Yield what is wrong with the `Budget` of a workflow and no schema can say."""
+    """Yield the findings on the `Budget` of a workflow beyond its schema."""
     names = {field.removesuffix(".$") for field in budget}
     at = "/Budget"
     for field, (needs, what, hint) in NEEDED.items():
@@ -34,7 +34,7 @@ def check_workflow_budget(budget: Mapping[str, Json]) -> Iterator[Finding]:
     fallback = budget.get("Fallback")
     yield from _unusable(budget, budget, at)
     if budget.get("OnExceed") == "Fail" and not _may_fall_back(budget):
-        message = "calls of agents fail abruptly once the limit is exceeded"
+        message = "calls of agents fail after the limit is exceeded"
         yield Finding(
             "V-BUD-07", message, f"{at}/OnExceed", "add a Fallback", severity=Severity.INFO
         )
@@ -47,7 +47,7 @@ def check_workflow_budget(budget: Mapping[str, Json]) -> Iterator[Finding]:
 def _unusable(
     budget: Mapping[str, Json], workflow: Mapping[str, Json], at: str
 ) -> Iterator[Finding]:
-    """Find what is to use the Fallback of a workflow that has none."""
+    """Find a `UseFallback` without a Fallback in the workflow."""
     if budget.get("OnExceed") == "UseFallback" and not _may_fall_back(workflow):
         whose = "" if budget is workflow else " in the Budget of the document"
         message = f"'UseFallback' has no Fallback to use{whose}: calls fail beyond the limit"
@@ -66,7 +66,7 @@ _FALLS_BACK: Final = frozenset(("UseModel", "Agent", "Cascade"))
 
 
 def _fractions(budget: Mapping[str, Json], at: str) -> Iterator[Finding]:
-    """Find the shares that are written as if 1 was the whole."""
+    """Find shares written as fractions of 1 instead of percentages."""
     alerts = budget.get("Alerts")
     for index, alert in enumerate(alerts if type(alerts) is list else ()):
         share: Json = alert.get("At") if type(alert) is dict else None
@@ -77,7 +77,7 @@ def _fractions(budget: Mapping[str, Json], at: str) -> Iterator[Finding]:
 
 
 def _idle(fallback: Mapping[str, Json], names: set[str], at: str) -> Iterator[Finding]:
-    """Find fallbacks from a share of a limit on that is not there."""
+    """Find fallbacks with the threshold of a missing limit."""
     cascade = fallback.get("Cascade")
     entries = [(fallback, at)]
     if type(cascade) is list:
@@ -92,7 +92,7 @@ def _idle(fallback: Mapping[str, Json], names: set[str], at: str) -> Iterator[Fi
 
 
 def check_budget(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
-    """Yield what is wrong with the `Budget` of a state, beside that of its workflow."""
+    """Yield the findings on the `Budget` of a state, given that of its workflow."""
     budget = node.value["Budget"]
     names = {field.removesuffix(".$") for field in budget}
     if "OnExceed" in names and names.isdisjoint((*LIMITS, ALL_CALLS)):
@@ -112,7 +112,7 @@ def check_budget(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
 def _signs(
     budget: Mapping[str, Json], pointer: str, workflow: Mapping[str, Json] | None = None
 ) -> Iterator[Finding]:
-    """Find amounts with a sign other than the dollar's, where no Currency is named."""
+    """Find amounts with another sign than the dollar's, without a Currency."""
     if not {"Currency", "Currency.$"}.isdisjoint(budget if workflow is None else workflow):
         return
     for field, value in budget.items():

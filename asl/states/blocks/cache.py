@@ -1,4 +1,4 @@
-"""Cache and CacheResult: an answer that is there is not asked for again (Specification 8.4)."""
+"""Cache and CacheResult: reuse of stored results (Specification 8.4)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
@@ -14,11 +14,11 @@ __all__ = ["CACHE", "CACHE_RESULT", "CACHE_TTL", "use_cache"]
 
 SCOPES: Final = ("execution", "workflow", "global")
 _OF_RESULT: Final = ("CacheResult", "IdempotencyKey", "CacheTTL")
-"""The fields of a state that mean the same as `Enabled`, `Key` and `TTL` of a Cache."""
+"""The fields of a state for `Enabled`, `Key` and `TTL` of a Cache."""
 
 
 class _Plan(NamedTuple):
-    """How one call is cached."""
+    """The key, lifetime and scope of a cached call."""
 
     key: Json
     ttl: Json
@@ -26,7 +26,7 @@ class _Plan(NamedTuple):
 
 
 def use_cache(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile the look-up before a call, and what keeps its result."""
+    """Compile the look-up before a call, and the storage of its result."""
     plan_of = _planned(compiler)
 
     async def perform(attempt: Attempt) -> Json:
@@ -67,7 +67,7 @@ def _planned(compiler: Compiler) -> Callable[[Json, Frame], _Plan | None]:
 
 
 def _key(key: Json, attempt: Attempt) -> str:
-    """Return the key that is given, else one made of agent and parameters."""
+    """Return the given key, or a hash of agent and parameters."""
     if key is not None:
         return key if type(key) is str else compact(key)
     from hashlib import sha256
@@ -87,12 +87,12 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
     yield from _check_key(node, "Cache", "Key")
 
 
-def _check_key(node: Node, *way: str) -> Iterator[Finding]:
-    *steps, field = way
+def _check_key(node: Node, *path: str) -> Iterator[Finding]:
+    *steps, field = path
     key = (node.value[steps[0]] if steps else node.value).get(field)
     if type(key) is str and not key.startswith("{%") and not node.open(key):
         message, hint = f"the key {key!r} is the same for every input", f"compute it: {field}.$"
-        yield Finding("V-CACHE-02", message, node.at(*way), hint)
+        yield Finding("V-CACHE-02", message, node.at(*path), hint)
 
 
 def _check_result(node: Node, field: str) -> Iterator[Finding]:

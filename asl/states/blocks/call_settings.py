@@ -1,4 +1,4 @@
-"""Model and Generation: which model an agent is to use, and how (Specification 8.6)."""
+"""Settings passed on with a call: Model, Generation, Metadata, Idempotent (8.4 to 8.6)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
@@ -29,11 +29,11 @@ GENERATION_FIELDS: Final[Mapping[str, tuple[str, Callable[[BlockSettings, str], 
     "MaxTokens": ("max_tokens", BlockSettings.count),
     "StopSequences": ("stop_sequences", BlockSettings.texts),
 }
-"""The fields of Generation: what the call has them by, and how they are read."""
+"""The fields of Generation: their names in the call, and the functions that read them."""
 
 
 def choose_model(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile the preferred model and, for some errors, the others after it."""
+    """Compile the preferred model, and the fallback models for some errors."""
     errors = compiler.within("Model").state.get("FallbackOn", FALL_BACK_ON)
     matches = compiler.matcher(errors)
     wanted = compile_settings(compiler, "Model", ("Preferred", "Fallback"))
@@ -60,7 +60,7 @@ def choose_model(compiler: Compiler, inner: Perform) -> Perform:
 
 
 def pass_generation(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what the model is told about its answer."""
+    """Compile the generation settings of the model."""
     wanted = compile_settings(compiler, "Generation", tuple(GENERATION_FIELDS))
 
     async def perform(attempt: Attempt) -> Json:
@@ -82,9 +82,9 @@ def _check_model(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
     if errors is None:
         return
     if {"Fallback", "Fallback.$"}.isdisjoint(block):
-        message, hint = "there is no other model to ask", "add Fallback"
+        message, hint = "'FallbackOn' has no effect without a fallback model", "add Fallback"
     elif errors == []:
-        message, hint = "no error leads to another model", "leave it out, or name errors"
+        message, hint = "no error selects a fallback model", "remove it, or name errors"
     else:
         return
     yield Finding("V-GEN-02", message, node.at("Model", "FallbackOn"), hint, at_key=True)
@@ -95,7 +95,7 @@ GENERATION = Block("Generation")
 
 
 def pass_idempotency_key(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what passes the written key on; without one the call has that of its visit."""
+    """Compile the idempotency key; the default is the key of the visit."""
     fields = compile_settings(compiler, "", ("Idempotent", "IdempotencyKey"))
 
     async def perform(attempt: Attempt) -> Json:
@@ -114,7 +114,7 @@ IDEMPOTENCY_KEY = Block("IdempotencyKey", scalar=True)
 
 
 def pass_metadata(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what hands the metadata over."""
+    """Compile the metadata of the call."""
     metadata = compiler.template("Metadata")
     assert metadata is not None
 

@@ -1,4 +1,4 @@
-"""Chunks of a text that comes piece by piece, and the buffer in which they are collected (8.12)."""
+"""Chunks of a streamed text, and the buffer that collects them (8.12)."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -8,9 +8,9 @@ from typing import Final
 __all__ = ["LONGEST", "MODES", "Buffer", "Chunker"]
 
 LONGEST: Final = 65_536
-"""Characters of a chunk at most: a longer line, say, is cut."""
+"""Maximum characters of a chunk; a longer line is cut."""
 DOUBLED: Final = 4096
-"""Chunks after which they become twice as long at least, so that there are never too many."""
+"""Number of chunks after which the minimum length doubles, which bounds their number."""
 _LOOKBACK: Final = 32
 _SENTENCE: Final = r"[.!?…]+[\"'”’»)\]]*\s+|[。！？]+[”’」』）]*"
 _LINE: Final = "\n"
@@ -42,25 +42,25 @@ MODES: Final[Mapping[str, Callable[[str, int, int], int]]] = MappingProxyType(
         "chunk": _exactly,
     }
 )
-"""How each mode finds the end of a chunk: `(text, where to look from, least length)`; 0 for none.
+"""Functions that find the end of a chunk, by mode: `(text, start, least length)`; 0 for none.
 
-The end of a sentence is seen when the next one begins, since blanks belong to it.
+A sentence ends at the start of the next one, since blanks belong to it.
 """
 
 
 class Chunker:
-    """Cuts a text that comes in pieces: a chunk has whole units, and *least* characters."""
+    """Cuts a streamed text into chunks of whole units with at least *least* characters."""
 
     def __init__(self, mode: str, least: int) -> None:
         self.end = MODES[mode]
         self.least = least
         self.text = ""
         self.looked = 0
-        """Up to where no end was found."""
+        """Position up to which there is no end."""
         self.count = 0
 
     def feed(self, piece: str) -> Iterator[str]:
-        """Take a piece and yield the chunks that are complete."""
+        """Add a piece and yield the complete chunks."""
         self.text += piece
         while self.text:
             least = min(LONGEST, self.least << self.count // DOUBLED)
@@ -77,7 +77,7 @@ class Chunker:
             yield chunk
 
     def rest(self) -> str:
-        """Return what is left at the end."""
+        """Return the remaining text at the end."""
         rest, self.text = self.text, ""
         return rest
 
@@ -91,7 +91,7 @@ class Buffer:
         self.held = ""
 
     def put(self, chunk: str) -> Iterator[str]:
-        """Take a chunk and yield what is to be sent."""
+        """Add a chunk and yield the texts to send."""
         if self.held and len(self.held) + len(chunk) > self.size:
             yield self.flush()
         self.held += chunk
@@ -99,6 +99,6 @@ class Buffer:
             yield self.flush()
 
     def flush(self) -> str:
-        """Return all that was collected."""
+        """Return the collected text and clear the buffer."""
         held, self.held = self.held, ""
         return held

@@ -1,4 +1,4 @@
-"""RequireApproval: the tool calls of an agent that people approve before they are made (8.9)."""
+"""RequireApproval: tool calls of an agent that need approval (8.9)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple, TypeAlias
@@ -19,30 +19,33 @@ __all__ = ["REQUIRE_APPROVAL", "ConsentRule", "consent_rules"]
 REQUIRE_APPROVAL: Final = "RequireApproval"
 WANTED: Final = "a list of tools, or an object with them in 'Tools'"
 TERMS: Final = ("Options", "Timeout", "OnTimeout", "Escalation", "Policy", "Notifications")
-"""The fields of a rule beside `Tools`: those of an Approval state that make sense here."""
+"""The fields of a rule except `Tools`: those of an Approval state that apply here."""
 
 _Matcher: TypeAlias = Callable[[Iterable[str]], bool]
 
 
 class ConsentRule(NamedTuple):
-    """Which tool calls need consent, and on which terms it is given."""
+    """The tool calls that need approval, and the terms of the request."""
 
     matches: _Matcher
     terms: Mapping[str, Json]
 
     @property
     def identity(self) -> str:
-        """The terms as text: equal for rules that ask the same."""
+        """The terms as text; equal for rules with the same request."""
         return compact({name: self.terms[name] for name in sorted(self.terms)})
 
     def question(self, at: StateFrame, agent: str, tool: str, arguments: Json) -> Question:
-        """Return what people are asked about a call; raises StateError for unfit terms.
+        """Return the approval request for a call.
 
         Args:
             at: The machine of the state.
-            agent: Who wants to use the tool.
+            agent: The name of the agent.
             tool: The name of the tool.
-            arguments: The arguments of the call, which people see.
+            arguments: The arguments of the call, which approvers see.
+
+        Raises:
+            StateError: The terms are wrong.
         """
         prompt = f"The agent {agent!r} wants to use the tool {tool!r}"
         body: dict[str, Json] = {
@@ -58,7 +61,11 @@ class ConsentRule(NamedTuple):
         return Question("tool", {**body, **more}, plan)
 
     def check(self) -> None:
-        """Raise ValueError for terms that do not fit."""
+        """Check the terms.
+
+        Raises:
+            ValueError: The terms are wrong.
+        """
         try:
             self._terms(None)
         except StateError as fault:
@@ -86,11 +93,14 @@ class ConsentRule(NamedTuple):
 def consent_rules(
     written: Json, matcher: Callable[[list[str]], _Matcher]
 ) -> tuple[ConsentRule, ...]:
-    """Return the rules of a `RequireApproval`; raises ValueError for what is none.
+    """Return the rules of a `RequireApproval`.
 
     Args:
         written: A list of patterns and objects, or one object with `Tools`; None for no rule.
         matcher: Returns the test for a list of patterns.
+
+    Raises:
+        ValueError: The value is wrong.
     """
     rules: list[ConsentRule] = []
     bare: list[str] = []

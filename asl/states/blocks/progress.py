@@ -39,6 +39,7 @@ __all__ = [
     "compile_following",
     "compile_tracking",
     "document_tracking",
+    "evaluate_progress_path",
     "follow_progress",
     "parse_milestones",
     "progress_destination",
@@ -258,6 +259,11 @@ def _faults(written: Json) -> Iterator[tuple[int, str, str]]:
 def progress_destination(compiler: Compiler) -> Destination:
     """Compile where the final progress goes."""
     return Destination(_settings(compiler), "Path", "Progress.")
+
+
+def evaluate_progress_path(compiler: Compiler, inner: Perform) -> Perform:
+    """Compile the evaluation of a computed path of the progress."""
+    return progress_destination(compiler).evaluate_before(inner)
 
 
 def store_progress(compiler: Compiler) -> Finish | None:

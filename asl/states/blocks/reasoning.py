@@ -12,7 +12,13 @@ from asl.program import Finish
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Destination, Perform, compile_settings
 
-__all__ = ["REASONING", "demand_reasoning", "store_reasoning", "trace_destination"]
+__all__ = [
+    "REASONING",
+    "demand_reasoning",
+    "evaluate_trace_path",
+    "store_reasoning",
+    "trace_destination",
+]
 
 FIELDS: Final = ("Required", "Format", "MinSteps", "MaxSteps")
 FORMATS: Final = ("chain_of_thought", "tree_of_thoughts", "reflection", "free_form")
@@ -63,6 +69,11 @@ def _fault(
 def trace_destination(compiler: Compiler) -> Destination:
     """Compile where the trace goes."""
     return Destination(compiler.within("Reasoning"), "Store", "Reasoning.")
+
+
+def evaluate_trace_path(compiler: Compiler, inner: Perform) -> Perform:
+    """Compile the evaluation of a computed path of the trace."""
+    return trace_destination(compiler).evaluate_before(inner)
 
 
 def store_reasoning(compiler: Compiler) -> Finish | None:
