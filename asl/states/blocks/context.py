@@ -1,4 +1,4 @@
-"""Context: which of a state's data the agent is shown, within a number of tokens (8.8)."""
+"""Context: the data of a state for the agent, within a number of tokens (8.8)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate, takewhile
@@ -28,14 +28,14 @@ RATIO: Final = 0.25
 COUNTED: Final = "States.TokenCount"
 """The function by which tokens are counted."""
 DOTS: Final = b"..."
-"""What a text ends with that was cut."""
+"""The end of a truncated text."""
 
 _Candidate: TypeAlias = tuple[str, tuple[Steps, ...], Json]
-"""`(path as it is shown, the nodes it stands for, value)`."""
+"""`(displayed path, its nodes, value)`."""
 
 
 def show_context(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what builds the context of a call."""
+    """Compile the context of a call."""
     plan = _Plan(compiler)
 
     async def perform(attempt: Attempt) -> Json:
@@ -64,7 +64,11 @@ class _Plan:
         )
 
     async def built(self, attempt: Attempt) -> Json:
-        """Return the context of one attempt; raises StateError for one that cannot be."""
+        """Return the context of an attempt.
+
+        Raises:
+            StateError: Agent.ContextOverflow if the included values have too many tokens.
+        """
         found = self.fields(attempt.data, attempt.frame)
         most = found.count("MaxTokens")
         document = remove_nodes(
@@ -102,7 +106,7 @@ class _Plan:
         return _pieces(document, reversed)
 
     def _likest(self, document: Json, found: BlockSettings) -> list[_Candidate]:
-        """Return the candidates that are most like the query, the best first."""
+        """Return the candidates most similar to the query, the best first."""
         query = found.values.get("Query")
         if type(query) is not str:
             raise found.unfit("Query", "a text")
@@ -120,7 +124,7 @@ class _Plan:
     # Summaries
 
     async def _summarized(self, attempt: Attempt, document: Json, most: int | None) -> Json:
-        """Return the document with a summary in place of the target, where one is wanted."""
+        """Return the document, with a summary in place of the target if it is due."""
         found = self.summary(attempt.data, attempt.frame)
         when = found.word("When", MOMENTS)
         ratio, agent = found.share("Ratio") or RATIO, found.name("Using")
@@ -148,7 +152,7 @@ class _Plan:
 
 
 def _target(found: BlockSettings) -> Path:
-    """Return the way to what is summarised: all of it where nothing is said."""
+    """Return the path of the summarised node; by default the whole document."""
     text = found.name("Target") or "$"
     path = _path(text)
     if path is None or not path.reference:
@@ -157,14 +161,14 @@ def _target(found: BlockSettings) -> Path:
 
 
 def _summary(answer: Json) -> Json:
-    """Return the summary in an answer, None where there is none."""
+    """Return the summary in an answer, or None."""
     if type(answer) is dict:
         return answer.get("summary", answer.get("response"))
     return answer if type(answer) is str else None
 
 
 def _paths(texts: Iterable[str]) -> tuple[Path, ...]:
-    """Return the paths into the data; what is none was found by the check."""
+    """Return the paths into the data; the check reports wrong ones."""
     return tuple(path for text in texts if (path := _path(text)) is not None)
 
 
@@ -177,7 +181,7 @@ def _path(text: str) -> Path | None:
 
 
 def _named(path: Path, document: Json) -> Iterator[_Candidate]:
-    """Yield what a path names as one candidate, if it is there."""
+    """Yield the nodes of a path as one candidate, if there are any."""
     nodes = locate(path, document)
     if nodes:
         values = [value for _, value in nodes]
@@ -213,7 +217,7 @@ def _elements(steps: Steps, value: Json, order: _Order = iter) -> Iterator[_Cand
 
 
 class _Window:
-    """What is shown so far, and how much more fits."""
+    """The parts of the context so far, and the remaining tokens."""
 
     def __init__(self, profile: Profile, most: int | None) -> None:
         self.count: Callable[[Json], int] = lambda value: tokens_of(COUNTED, value, profile)
@@ -224,17 +228,17 @@ class _Window:
 
     @property
     def over(self) -> bool:
-        """Whether there is more than fits."""
+        """Whether the parts exceed the limit."""
         return self.most is not None and self.tokens > self.most
 
     def shows(self, candidate: _Candidate) -> bool:
-        """Whether a candidate is shown already, by itself or within another one."""
+        """Return whether a candidate is included already, by itself or within another one."""
         return all(
             any(node[:end] in self.shown for end in range(len(node) + 1)) for node in candidate[1]
         )
 
     def take(self, candidate: _Candidate, truncated: bool = False) -> None:
-        """Show a candidate, whether it fits or not."""
+        """Include a candidate, even beyond the limit."""
         path, nodes, value = candidate
         tokens = self.count(value)
         self.shown.update(nodes)
@@ -242,7 +246,7 @@ class _Window:
         self.parts.append({"path": path, "value": value, "tokens": tokens, "truncated": truncated})
 
     def add(self, candidate: _Candidate) -> bool:
-        """Show a candidate that is not shown yet, or what fits of it; False for the last one."""
+        """Include a candidate, or its part within the limit; return False for the last one."""
         path, nodes, value = candidate
         if self.shows(candidate):
             return True
@@ -257,14 +261,14 @@ class _Window:
 
 
 def _cut(value: Json, tokens: int, count: Callable[[Json], int]) -> Json:
-    """Return what fits of a value into so many tokens, None for nothing."""
+    """Return the part of a value within so many tokens, None for nothing."""
     room = tokens * BYTES_PER_TOKEN
     if type(value) is str and room > len(DOTS):
         text = value[:room].encode()[: room - len(DOTS)]
         return text.decode(errors="ignore") + DOTS.decode()
     if type(value) is not list:
         return None
-    # Each element counts for as much as it needs by itself, and a comma.
+    # Each element counts with its own size and a comma.
     sizes = accumulate(measure(each, room) + 1 for each in reversed(value))
     kept = sum(1 for _ in takewhile(lambda size: size + 1 <= room, sizes))
     return value[len(value) - kept :]
@@ -280,7 +284,7 @@ FOR: Final[Mapping[str, str]] = {
     "Query": "semantic",
     "TopK": "semantic",
 }
-"""The fields that one strategy alone looks at."""
+"""The fields of a single strategy."""
 
 
 def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
@@ -291,15 +295,15 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
         for index, text in enumerate(listed if type(listed) is list else ()):
             if type(text) is str and _path(text) is None and not node.open(text):
                 code = "V-CTX-03" if field == "Priority" else "V-CTX-01"
-                message = f"{text!r} is no path into the effective input"
+                message = f"{text!r} is not a path into the effective input"
                 yield Finding(code, message, node.at("Context", field, index), "such as $.history")
     yield from _hidden(block, node)
     yield from _check_summary(block, node)
 
 
 def _hidden(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:
-    """Find what is to be shown first and is taken away before."""
-    # What is excluded of an array moves up what follows, which is another node then.
+    """Find included paths that are excluded."""
+    # An excluded element of an array moves the following ones to other nodes.
     excluded = [
         path
         for _, path in _written(block, "Exclude")
@@ -307,8 +311,8 @@ def _hidden(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:
     ]
     for index, path in _written(block, "Include"):
         if any(path.segments[: len(each.segments)] == each.segments for each in excluded):
-            message = f"{path.text!r} is excluded, so there is nothing of it to include"
-            place, hint = node.at("Context", "Include", index), "leave it in one of the lists"
+            message = f"{path.text!r} is excluded, so it cannot be included"
+            place, hint = node.at("Context", "Include", index), "remove it from one of the lists"
             yield Finding("V-CTX-04", message, place, hint)
 
 
@@ -322,7 +326,7 @@ def _written(block: Mapping[str, Json], field: str) -> Iterator[tuple[int, Path]
 
 
 def _idle(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:
-    """Find what has no effect as it stands."""
+    """Find fields without effect."""
     names = {field.removesuffix(SUFFIX) for field in block}
     strategy = block.get("Strategy", STRATEGIES[0])
     known = "Strategy.$" not in block and strategy in STRATEGIES
@@ -333,13 +337,13 @@ def _idle(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:
             place, hint = node.at("Context", field), f'"Strategy": "{needed}"'
             yield Finding("V-CTX-04", message, place, hint, at_key=True)
     if strategy == "priority_based" and "Priority" not in names:
-        message = "nothing has a priority, so only what Include names is shown"
+        message = "'Priority' is missing, so only the paths in 'Include' are in the context"
         yield Finding("V-CTX-04", message, node.at("Context", "Strategy"), "add Priority")
     summary = block.get("Summarize")
     if type(summary) is not dict or "MaxTokens" in names or "When.$" in summary:
         return
     if summary.get("When", MOMENTS[0]) == MOMENTS[0]:
-        message = "no number of tokens is exceeded where there is no MaxTokens"
+        message = "'Summarize' has no effect without 'MaxTokens': no number of tokens is exceeded"
         place, hint = node.at("Context", "Summarize"), 'add MaxTokens, or "When": "Always"'
         yield Finding("V-CTX-04", message, place, hint, at_key=True)
 
@@ -347,12 +351,12 @@ def _idle(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:
 def _check_summary(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:
     summary = block.get("Summarize")
     if summary is None and block.get("Strategy") == "summarize":
-        message = "'summarize' needs to know who summarises"
+        message = "the strategy 'summarize' needs 'Summarize'"
         yield Finding("V-CTX-01", message, node.at("Context", "Strategy"), "add Summarize")
     if type(summary) is not dict:
         return
     if {"Using", "Using.$"}.isdisjoint(summary) and summary.get("When") != "Never":
-        message = "nothing says which agent summarises"
+        message = "'Using' is missing: the agent that summarises"
         yield Finding(
             "V-CTX-01", message, node.at("Context", "Summarize"), "add Using", at_key=True
         )
@@ -360,7 +364,7 @@ def _check_summary(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:
     if type(target) is str and not node.computed(target):
         path = _path(target)
         if path is None or not path.reference:
-            message = f"the summary takes the place of one node, which {target!r} does not name"
+            message = f"'Target' must select one node, not {target!r}"
             pointer = node.at("Context", "Summarize", "Target")
             yield Finding("V-CTX-01", message, pointer, "a path such as $.history")
 

@@ -1,7 +1,7 @@
-"""Events and RealTime: what a document wants to be told of, and where to (Specification 8.14).
+"""Events and RealTime: the events that a document emits, and their channels (8.14).
 
-An event that a state emits follows from the history, as progress does: whoever reads the history
-derives it. Delivery to channels is the host's business (`asl.effects.delivery`).
+Events of states are derived from the history, as progress is. Effects deliver them to channels
+(`asl.effects.delivery`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -30,10 +30,10 @@ __all__ = [
 HOOKS: Final[Mapping[str, str]] = MappingProxyType(
     {"OnEnter": "enter", "OnExit": "exit", "OnError": "error"}
 )
-"""The hooks of a state, and what each is about."""
+"""The hooks of a state, and their names in events."""
 OF_WORKFLOW: Final = ("OnStateChange", "OnProgress", "OnComplete")
 FORMATS: Final = ("json", "text")
-"""The forms in which `stdout` is written."""
+"""The formats of `stdout`."""
 
 
 class EventHook(NamedTuple):
@@ -44,9 +44,10 @@ class EventHook(NamedTuple):
     include: tuple[tuple[str, Evaluate], ...]
 
     def details(self, data: Json, frame: Frame) -> dict[str, Json]:
-        """Return the details of the event; what leads nowhere is left out.
+        """Return the details of the event, without absent values.
 
-        Raises StateError for a computed name that is none.
+        Raises:
+            StateError: The computed name of the event is wrong.
         """
         found_type = self.type(data, frame)
         name = found_type.name("Type")
@@ -62,7 +63,7 @@ class EventHook(NamedTuple):
 
 
 def compile_hooks(compiler: Compiler) -> Mapping[str, EventHook] | None:
-    """Compile the events that a state emits, by what they are about; None for none."""
+    """Compile the events of a state by hook; None for none."""
     block: Mapping[str, Json] = compiler.state.get("Events", {})
     found = {
         on: EventHook(
@@ -77,7 +78,7 @@ def compile_hooks(compiler: Compiler) -> Mapping[str, EventHook] | None:
 
 
 def _included(hook: Mapping[str, Json], state: str) -> Iterator[tuple[str, Evaluate]]:
-    """Yield the values of an event: by their last name, where no two have the same."""
+    """Yield the values of an event by their last names, or by whole paths if names repeat."""
     paths = [parse_path(text) for text in hook.get("Include", ())]
     last = [path.segments[-1] if path.definite and path.segments else path.text for path in paths]
     for path, name in zip(paths, last, strict=True):
@@ -93,7 +94,7 @@ def _included(hook: Mapping[str, Json], state: str) -> Iterator[tuple[str, Evalu
 def document_channels(
     events: Mapping[str, Json], real_time: Mapping[str, Json]
 ) -> Mapping[str, Mapping[str, Json]]:
-    """Return the channels of a document by their names; that of RealTime is called so."""
+    """Return the channels of a document by name, including the one named RealTime."""
     written: Mapping[str, Mapping[str, Json]] = events.get("Channels", {})
     channels = {name: channel for name, channel in written.items() if "Type" in channel}
     if "Transport" in real_time and real_time.get("Enabled") is not False:
@@ -103,14 +104,14 @@ def document_channels(
 
 
 def format_faults(channel: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-    """Yield field and fault of what `stdout` cannot do."""
+    """Yield field and fault of settings that `stdout` does not support."""
     if channel.get("Type") != "stdout":
         return
     if channel.get("Format", "json") not in FORMATS:
-        yield "Format", f"stdout is written as {' or '.join(FORMATS)}"
+        yield "Format", f"the format of stdout must be {' or '.join(FORMATS)}"
     for field in ("Endpoint", "Url"):
         if field in channel:
-            yield field, f"{field!r} means nothing to stdout"
+            yield field, f"{field!r} has no effect on stdout"
 
 
 # --------------------------------------------------------------------------------------------
@@ -151,7 +152,7 @@ def _check_workflow(block: Mapping[str, Json]) -> Iterator[Finding]:
             continue
         channel = hook.get("Channel")
         if channel is None:
-            message = "nothing says where to: 'Channel' is missing"
+            message = "'Channel' is missing"
             yield Finding("V-EVT-01", message, f"/Events/{name}", at_key=True)
         elif type(channel) is str and channel not in known:
             hint = did_you_mean(channel, known) or "add it to 'Channels'"
@@ -159,15 +160,15 @@ def _check_workflow(block: Mapping[str, Json]) -> Iterator[Finding]:
             yield Finding("V-EVT-01", message, f"/Events/{name}/Channel", hint)
     for name in known:
         if name == "RealTime":
-            message = "'RealTime' is the name of the channel that the block RealTime has"
+            message = "'RealTime' is the name of the channel of the block 'RealTime'"
             yield Finding("V-EVT-01", message, "/Events/Channels/RealTime", at_key=True)
         if type(channels[name]) is dict and {"Type", "Type.$"}.isdisjoint(channels[name]):
-            message = "nothing says what it is: 'Type' is missing"
+            message = "the channel has no 'Type'"
             yield Finding("V-EVT-01", message, f"/Events/Channels/{escape(name)}", at_key=True)
 
 
 _LISTS: Final = tuple(f"{name}/Include.$" for name in HOOKS)
-"""The lists of paths, which are written out: what an event shows can be read in the document."""
+"""The lists of paths; they must be constant, so that the document shows the data of events."""
 
 
 def _missing(block: Mapping[str, Json], node: Node | None) -> Iterator[tuple[str, str]]:
@@ -188,7 +189,7 @@ EVENTS = Block(
 
 def _check_real_time(block: Mapping[str, Json]) -> Iterator[Finding]:
     if block and {"Transport", "Transport.$"}.isdisjoint(block):
-        message = "nothing says how updates travel: 'Transport' is missing"
+        message = "'Transport' is missing"
         yield Finding("V-RT-01", message, "/RealTime", at_key=True)
 
 

@@ -1,7 +1,7 @@
-"""Feedback: what people are asked about a result, and which answers fit (Specification 8.10).
+"""Feedback: requests for feedback on results, and their answers (Specification 8.10).
 
-It never blocks and never changes data. The request follows from the history, as an event that a
-state emits does; an answer may come at any time after it.
+Feedback never blocks and never changes data. Requests are derived from the history, as events are;
+an answer may come at any later time.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,9 +21,9 @@ __all__ = ["FEEDBACK", "BuildRequest", "compile_feedback", "validate_answer"]
 
 SCALE: Final = [1, 5]
 LONGEST: Final = 10_000
-"""Characters of an answer in words."""
+"""Maximum characters of an answer of type `text`."""
 STORE: Final = "feedback"
-"""Where answers go, if nothing else is said."""
+"""The default store of answers."""
 ALIASES: Final[Mapping[str, str]] = {"human_rating": "rating"}
 OF_TYPE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -39,12 +39,11 @@ OF_FIELD: Final = ("rating", "thumbs", "choice", "text", "number", "boolean")
 """The types of the fields of a structured answer."""
 
 BuildRequest = Callable[[Json, Frame], dict[str, Json] | None]
-"""Returns what is asked about a result, None for nothing: `(raw input, frame)`; raises
-StateError."""
+"""`(raw input, frame) -> request`, None for no request; raises StateError."""
 
 
 def compile_feedback(compiler: Compiler) -> BuildRequest | None:
-    """Compile what people are asked once a Task has succeeded, None for nothing."""
+    """Compile the feedback request after the success of a Task; None for none."""
     written: Mapping[str, Json] = compiler.state.get("Feedback", {"Collect": False})
     if written.get("Collect") is False or "Agent" not in compiler.state:
         return None
@@ -71,7 +70,7 @@ def _type(block: Mapping[str, Json]) -> str:
 
 
 def _shape(block: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the shape of the answer, as the request shows it."""
+    """Return the shape of the answer for the request."""
     kind = _type(block)
     shape: dict[str, Json] = {"type": kind, "store": block.get("Store", STORE)}
     if kind == "rating":
@@ -87,19 +86,23 @@ def _shape(block: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def validate_answer(request: Mapping[str, Json], answer: Json) -> Json:
-    """Return an answer as it is kept; raises AnswerRefused where it does not fit the request."""
+    """Return an answer in its stored form.
+
+    Raises:
+        AnswerRefused: The answer does not fit the request.
+    """
     optional = request.get("optional", False)
     if answer is None and optional is True:
         return None
     if request["type"] != "structured":
         return _JUDGES[request["type"]](request, answer, "the answer")
     if type(answer) is not dict:
-        raise AnswerRefused(f"the answer is an object of fields, not {type_name(answer)}")
+        raise AnswerRefused(f"the answer must be an object of fields, not {type_name(answer)}")
     fields = {each["Name"]: each for each in request["fields"]}
     for name in answer:
         if name not in fields:
             hint = did_you_mean(name, fields) or f"there are {', '.join(fields)}"
-            raise AnswerRefused(f"nobody asks for {name!r} ({hint})")
+            raise AnswerRefused(f"unknown field {name!r} ({hint})")
     found: dict[str, Json] = {}
     for name, field in fields.items():
         if answer.get(name) is not None:
@@ -117,7 +120,7 @@ def _rating(shape: Mapping[str, Json], answer: Json, what: str) -> Json:
     if type(answer) is str and answer in labels:
         return least + labels.index(answer)
     if not is_integer(answer) or not least <= answer <= most:
-        raise AnswerRefused(f"{what} is a whole number from {least} to {most}, not {answer!r}")
+        raise AnswerRefused(f"{what} must be a whole number from {least} to {most}, not {answer!r}")
     return int(answer)
 
 
@@ -125,32 +128,32 @@ def _thumbs(shape: Mapping[str, Json], answer: Json, what: str) -> Json:
     if type(answer) is bool:
         return "up" if answer else "down"
     if answer not in ("up", "down"):
-        raise AnswerRefused(f"{what} is 'up' or 'down', not {answer!r}")
+        raise AnswerRefused(f"{what} must be 'up' or 'down', not {answer!r}")
     return answer
 
 
 def _choice(shape: Mapping[str, Json], answer: Json, what: str) -> Json:
     labels = shape.get("labels") or []
     if type(answer) is not str or answer not in labels:
-        raise AnswerRefused(f"{what} is one of {', '.join(labels)}, not {answer!r}")
+        raise AnswerRefused(f"{what} must be one of {', '.join(labels)}, not {answer!r}")
     return answer
 
 
 def _text(shape: Mapping[str, Json], answer: Json, what: str) -> Json:
     if type(answer) is not str or len(answer) > LONGEST:
-        raise AnswerRefused(f"{what} is a text of at most {LONGEST} characters")
+        raise AnswerRefused(f"{what} must be a text of at most {LONGEST} characters")
     return answer
 
 
 def _number(shape: Mapping[str, Json], answer: Json, what: str) -> Json:
     if not is_number(answer):
-        raise AnswerRefused(f"{what} is a number, not {answer!r}")
+        raise AnswerRefused(f"{what} must be a number, not {answer!r}")
     return answer
 
 
 def _boolean(shape: Mapping[str, Json], answer: Json, what: str) -> Json:
     if type(answer) is not bool:
-        raise AnswerRefused(f"{what} is true or false, not {answer!r}")
+        raise AnswerRefused(f"{what} must be true or false, not {answer!r}")
     return answer
 
 
@@ -177,17 +180,17 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
         yield Finding("V-FB-01", message, node.at("Feedback", "Source"), at_key=True)
     kind = _type(block) if type(_raw_type(block)) is str else ""
     if kind not in OF_TYPE or is_dynamic(block) or node.computed(compact(block)):
-        return  # the schema says so, or it is looked at once it is computed
+        return  # reported by the schema, or checked when it is computed
     for field in ("Scale", "Labels", "Fields"):
         if field in block and field not in OF_TYPE[kind]:
-            message = f"{field!r} says nothing about an answer of the type {kind}"
+            message = f"{field!r} has no effect on an answer of the type {kind}"
             yield Finding("V-FB-01", message, node.at("Feedback", field), at_key=True)
     for way, message in _shape_faults(kind, block):
         yield Finding("V-FB-01", message, node.at("Feedback", *way))
     if kind == "structured":
         yield from _check_fields(block, node)
     elif type(block.get("Optional")) is list:
-        message = f"an answer of the type {kind} has no fields: true or false"
+        message = f"'Optional' must be true or false: an answer of the type {kind} has no fields"
         yield Finding("V-FB-01", message, node.at("Feedback", "Optional"))
 
 
@@ -201,18 +204,18 @@ def _shape_faults(kind: str, block: Mapping[str, Json]) -> Iterator[tuple[tuple[
     if kind == "rating":
         sound = type(scale) is list and len(scale) == 2 and all(map(is_integer, scale))
         if sound and scale[0] >= scale[1]:
-            yield ("Scale",), f"a scale ascends: not from {scale[0]} to {scale[1]}"
+            yield ("Scale",), f"the scale must ascend, not go from {scale[0]} to {scale[1]}"
         elif sound and type(labels) is list and len(labels) != scale[1] - scale[0] + 1:
             steps = scale[1] - scale[0] + 1
             yield ("Labels",), f"{len(labels)} labels for {steps} steps of the scale"
     if kind == "choice" and not labels:
-        yield (), "nothing says what to choose from: 'Labels' is missing"
+        yield (), "'Labels' is missing: the options to choose from"
 
 
 def _check_fields(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:
     fields = block.get("Fields")
     if not fields:
-        message = "nothing says what the answer has: 'Fields' is missing"
+        message = "'Fields' is missing: the fields of the answer"
         yield Finding("V-FB-01", message, node.at("Feedback"), at_key=True)
         return
     names: list[Json] = []
@@ -222,11 +225,11 @@ def _check_fields(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:
         place = ("Feedback", "Fields", index)
         name, kind = field.get("Name"), field.get("Type", "text")
         if type(name) is not str or name in names:
-            message = "a field has a name of its own"
+            message = "a field needs a unique 'Name'"
             yield Finding("V-FB-01", message, node.at(*place), at_key=True)
         names.append(name)
         if type(kind) is not str or ALIASES.get(kind, kind) not in OF_FIELD:
-            message = f"{kind!r} is no type of a field"
+            message = f"{kind!r} is not a type of a field"
             hint = f"one of {', '.join(OF_FIELD)}"
             yield Finding("V-FB-01", message, node.at(*place, "Type"), hint)
             continue

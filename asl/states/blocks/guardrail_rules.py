@@ -1,4 +1,4 @@
-"""The rules of guardrails: what they find in a content, and what can be cut out (8.2)."""
+"""The rules of guardrails: searches in content, and redaction of matches (8.2)."""
 
 import math
 import re
@@ -37,59 +37,59 @@ __all__ = [
 
 MASK: Final = "[MASKED]"
 CONTROLS: Final = {each: " " if chr(each).isspace() else None for each in (*range(32), 127)}
-"""What the normal form makes of the control characters of ASCII."""
+"""The control characters of ASCII in the normal form."""
 _BLANKS: Final = re.compile("  +")
 CUTTABLE: Final = ("pattern", "regex", "pii")
-"""The types of rules that find something which can be cut out."""
+"""The types of rules whose matches can be redacted."""
 MATCH: Final = 40
-"""Steps that a match of a regular expression costs."""
+"""Steps for a match of a regular expression."""
 GAP: Final = "\0"
-"""Stands between two texts: in nothing that is found by its digits, letters and signs."""
+"""Separator of texts; it occurs in no match of digits, letters and signs."""
 LITERAL: Final = re.compile(r"[A-Za-z0-9 _@#%&=~:;,<>/!'\"-]*")
 ALIASES: Final = {"ip_address": "ip", "creditcard": "credit_card", "credit-card": "credit_card"}
 
 FindSpans: TypeAlias = Callable[[str, Spend], list[TextSpan]]
-"""Returns what a rule finds in a text, with counted work."""
+"""Returns the matches of a rule in a text, with counted work."""
 NeedsInspection: TypeAlias = Callable[[Json, Spend], bool]
-"""Whether the rules of a side may object to a content; most contents are harmless."""
+"""Returns whether rules may reject a content; most contents need no further inspection."""
 Inspect: TypeAlias = Callable[[Json, list[str], Spend], "ContentVerdict | None"]
-"""Judges the content and the texts in it; None for no violation."""
+"""Judges a content and its texts; None for no violation."""
 
 
 class ContentVerdict(NamedTuple):
     """The verdict of a rule or a validator on a content."""
 
     reason: str | None
-    """Why it is violated, None where it is not."""
+    """The reason of a violation; None for none."""
     content: tuple[Json, ...] = ()
-    """What the content is to be instead, if there is anything."""
+    """The replacement of the content, if any."""
     cuttable: bool = False
-    """Whether what violates it can be cut out."""
+    """Whether the violating parts can be redacted."""
 
 
 class Prefilter(NamedTuple):
-    """Properties of a content with ASCII texts to which a rule does not object."""
+    """Conditions under which a rule accepts a content with ASCII texts; all must hold."""
 
     least: int = 0
     most: float = math.inf
-    """Between these is its length."""
+    """The bounds of its length."""
     words: tuple[str, ...] = ()
-    """In none of its texts is one of these, in whatever case."""
+    """Words in none of its texts, in any case."""
     begins: tuple[str, ...] = ()
-    """Nor one of these as it is."""
+    """Texts in none of its texts, case-sensitive."""
     holds: Callable[[str, Spend], bool] | None = None
-    """Nor is this true of all of them in one, with `GAP` between."""
+    """A test that is false for all texts joined by `GAP`."""
     find: FindSpans | None = None
-    """Nor is anything found in one of them by this."""
+    """A search without a match in any text."""
 
 
 def always(content: Json, spend: Spend) -> bool:
-    """Suspect every content."""
+    """Return True: every content needs inspection."""
     return True
 
 
 def compile_prefilter(clues: list[Prefilter]) -> NeedsInspection:
-    """Return what suspects a content that the clues do not clear."""
+    """Return a test for contents that the prefilters do not accept."""
     least, most = max((each.least for each in clues), default=0), math.inf
     words: list[str] = []
     begins: list[str] = []
@@ -111,9 +111,7 @@ def compile_prefilter(clues: list[Prefilter]) -> NeedsInspection:
         if not text.isascii():
             return True
         if words:
-            lower = text.translate(
-                CONTROLS
-            ).lower()  # no letter beyond ASCII stands for one of a word
+            lower = text.translate(CONTROLS).lower()  # no letter beyond ASCII equals one of a word
             for word in words:
                 if word in lower:
                     return True
@@ -133,7 +131,7 @@ def compile_prefilter(clues: list[Prefilter]) -> NeedsInspection:
 
 
 def _text(content: Json) -> str:
-    """Return the content as what its length is measured in."""
+    """Return the text of a content for its length."""
     return content if type(content) is str else compact(content)
 
 
@@ -144,9 +142,9 @@ def length_rule(written: Mapping[str, Json]) -> tuple[Prefilter, Inspect]:
     def look(content: Json, texts: list[str], spend: Spend) -> ContentVerdict | None:
         length = len(_text(content))
         if length < least:
-            return ContentVerdict(f"{length} characters are fewer than {least}")
+            return ContentVerdict(f"{length} characters are fewer than the minimum of {least}")
         if length > most:
-            return ContentVerdict(f"{length} characters are more than {most}")
+            return ContentVerdict(f"{length} characters are more than the maximum of {most}")
         return None
 
     return Prefilter(least, most), look
@@ -155,7 +153,7 @@ def length_rule(written: Mapping[str, Json]) -> tuple[Prefilter, Inspect]:
 def _finding(find: FindSpans, missing: Callable[[list[str], Spend], bool] | None) -> Inspect:
     def look(content: Json, texts: list[str], spend: Spend) -> ContentVerdict | None:
         if missing is not None and missing(texts, spend):
-            return ContentVerdict("nothing of what is allowed is found")
+            return ContentVerdict("no allowed text is found")
         spans = list(chain.from_iterable(find(text, spend) for text in texts))
         if spans:
             labels = [span.label for span in spans]
@@ -169,11 +167,15 @@ def _finding(find: FindSpans, missing: Callable[[list[str], Spend], bool] | None
 
 
 CHARACTERS: Final = 32
-"""Characters of a text that a step reads."""
+"""Characters of a text per step of work."""
 
 
 def collect_texts(content: Json, spend: Spend, level: int = 1) -> list[str]:
-    """Return every text in the content, in order; raises WorkExceeded for too much or too deep."""
+    """Return every text of a content, in order.
+
+    Raises:
+        WorkExceeded: The content is too large or too deep.
+    """
     kind = type(content)
     if kind is str:
         if len(content) > CHARACTERS:
@@ -199,7 +201,7 @@ def collect_texts(content: Json, spend: Spend, level: int = 1) -> list[str]:
 
 
 def compile_cutter(find: FindSpans, action: str) -> Callable[[Json, Spend], Json]:
-    """Return what takes everything that is found out of the texts of a content."""
+    """Return a function that removes or masks the matches in a content."""
 
     def cut_text(text: str, spend: Spend) -> str:
         pieces: list[str] = []
@@ -230,7 +232,7 @@ def _pattern(written: Mapping[str, Json]) -> tuple[FindSpans, Prefilter]:
 
 
 def _words(entries: Sequence[str]) -> FindSpans:
-    """Return what finds the entries in a text, however either is disguised (`normal_form`)."""
+    """Return a search for entries in the normal form of a text (`normal_form`)."""
     spend = WorkMeter().spend
     plain = [_comparable(entry, spend)[0] for entry in entries]
     search = _literals([each for each in plain if each])
@@ -253,14 +255,14 @@ def _words(entries: Sequence[str]) -> FindSpans:
 
 
 def _literals(entries: Sequence[str]) -> FindSpans:
-    """Return what finds any of the entries in a text, in either case."""
+    """Return a case-insensitive search for entries in a text."""
     if not entries:
         return lambda text, spend: []
     return _expression("|".join(map(escape, entries)), "i")
 
 
 def _comparable(text: str, spend: Spend) -> tuple[str, Sequence[int]]:
-    """Return the normal form of a text with each run of blanks as one, and where it comes from."""
+    """Return the normal form of a text with single blanks, and the origin of each character."""
     plain, origins = normal_form(text, spend)
     if "  " not in plain:
         return plain, origins
@@ -270,7 +272,7 @@ def _comparable(text: str, spend: Spend) -> tuple[str, Sequence[int]]:
 
 
 def _missing(written: Mapping[str, Json]) -> Callable[[list[str], Spend], bool] | None:
-    """Return whether nothing that a pattern rule allows is found."""
+    """Return a test for texts without any allowed entry of a pattern rule."""
     if "Allow" not in written:
         return None
     entries = written["Allow"]
@@ -290,7 +292,7 @@ def _regex(written: Mapping[str, Json]) -> tuple[FindSpans, Prefilter]:
 
 
 def _beginning(pattern: str) -> str:
-    """Return a text with which all begins that an expression matches, empty for none."""
+    """Return the literal beginning of all matches of an expression, empty for none."""
     found = LITERAL.match(pattern)
     assert found is not None
     repeated = pattern[found.end() : found.end() + 1] in ("?", "*", "{")
@@ -301,7 +303,7 @@ def _expression(pattern: str, flags: str) -> FindSpans:
     compiled = linear(pattern, flags)
 
     def find(text: str, spend: Spend) -> list[TextSpan]:
-        # The places of bytes are those of characters, and cost the library less.
+        # In ASCII, positions of bytes and characters are the same; bytes are faster.
         searched = text.encode() if text.isascii() else text
         found: list[TextSpan] = []
         for match in find_all(compiled, searched, spend):
@@ -331,13 +333,13 @@ _FINDERS: Mapping[str, Callable[[Mapping[str, Json]], tuple[FindSpans, Prefilter
 
 
 def content_rule(written: Mapping[str, Json]) -> tuple[FindSpans, Prefilter | None, Inspect]:
-    """Compile a rule that finds something in texts, of a type in `CUTTABLE`.
+    """Compile a rule of a type in `CUTTABLE`.
 
     Args:
         written: The rule.
 
     Returns:
-        What it finds, what shows that it finds nothing, and its verdict on a content.
+        The search, the prefilter (None if every content needs inspection), and the inspection.
     """
     (find, clue), missing = _FINDERS[written["Type"]](written), _missing(written)
     return find, clue if missing is None else None, _finding(find, missing)

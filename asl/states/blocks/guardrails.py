@@ -1,4 +1,4 @@
-"""Guardrails: what may go into an agent, and what may come out (Specification 8.2)."""
+"""Guardrails: checks of the input and output of an agent (Specification 8.2)."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
@@ -36,29 +36,29 @@ CUTS: Final = ("redact", "mask")
 FLAGS: Final = "ims"
 
 _Judge: TypeAlias = Callable[[Attempt, Json], Awaitable[ContentVerdict]]
-"""Lets an agent judge the content."""
+"""Judges a content by an agent."""
 
 
 class _Rule(NamedTuple):
     """One rule, compiled."""
 
     place: str
-    """How messages call it: `rule 2 (regex)`."""
+    """Its name in messages: `rule 2 (regex)`."""
     type: str
     action: str
     clue: Prefilter | None = None
-    """None where it has always to be asked."""
+    """None if every content needs inspection."""
     look: Inspect | None = None
     judge: _Judge | None = None
-    """What decides where nothing is to be seen in the content itself."""
+    """The judge of a rule without an inspection."""
     cut: Callable[[Json, Spend], Json] | None = None
-    """Takes out or masks what it finds, where it is to do so."""
+    """Removes or masks its matches, for the actions `redact` and `mask`."""
     optional: bool = False
-    """Whether it is skipped where its checker is not registered."""
+    """Whether it is skipped if its checker is not registered."""
 
 
 class _Again(Exception):
-    """An output rule asks for another answer."""
+    """An output rule requires another answer."""
 
 
 # --------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ class _Again(Exception):
 
 
 def guard_input(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what looks at the parameters before they are handed over."""
+    """Compile the guardrails of the parameters of a call."""
     if "Input" not in compiler.state["Guardrails"]:
         return inner
     written, computed = _compile_guard(compiler, "Input")
@@ -84,7 +84,7 @@ def guard_input(compiler: Compiler, inner: Perform) -> Perform:
 
 
 def guard_output(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what looks at the raw result, and may ask the agent again."""
+    """Compile the guardrails of the raw result, which may call the agent again."""
     if "Output" not in compiler.state["Guardrails"]:
         return inner
     written, computed = _compile_guard(compiler, "Output")
@@ -110,7 +110,7 @@ def guard_output(compiler: Compiler, inner: Perform) -> Perform:
 def _compile_guard(
     compiler: Compiler, side: str
 ) -> tuple["_Guard | None", Callable[[Attempt], "_Guard"]]:
-    """Compile one side: as it is written, or what makes it anew for each attempt."""
+    """Compile one side: a constant guard, or a function that makes one for each attempt."""
     state, settled = compiler.name, compiler.settled("Guardrails")
     if settled is not None:
         block = settled
@@ -135,7 +135,7 @@ class _Guard:
         ]
         self.repeats = any(rule.action == "retry" for rule in self.rules)
         self.retries = int(side.get("MaxRetries", 1)) if direction == "output" else 0
-        """How often the agent may be asked again in one attempt."""
+        """Maximum repetitions of the call in one attempt."""
         self.validator: str | None = side.get("Validator")
         self.warns = side.get("OnFail") == "warn"
         clues = [rule.clue for rule in self.rules]
@@ -143,26 +143,26 @@ class _Guard:
         self.doubts: NeedsInspection = (
             always if asked else compile_prefilter([each for each in clues if each])
         )
-        """Whether anything has to be looked at closely; texts that nothing is in are most."""
+        """Whether a content needs inspection; most do not."""
 
     async def judged(self, attempt: Attempt, content: Json) -> Json:
-        """Return what is left of a content for which the agent is not asked again."""
+        """Return a content after the guardrails, without repeating the call."""
         return await self.passed(attempt, content, False)
 
     def is_doubtful(self, attempt: Attempt, content: Json) -> bool:
-        """Whether a content has to be looked at closely; raises StateError for too much work."""
+        """Return whether a content needs inspection; raises StateError for too much work."""
         try:
             return self.doubts(content, attempt.frame.work.spend)
         except WorkExceeded as exceeded:
             raise self.exceeded(exceeded) from None
 
     def exceeded(self, exceeded: WorkExceeded) -> StateError:
-        """Return the error of a content that takes too much work to look at."""
+        """Return the error of a content that needs too much work."""
         cause = f"state '{self.state}': the guardrails of the {self.direction}: {exceeded}"
         return StateError("States.Runtime", cause)
 
     async def passed(self, attempt: Attempt, content: Json, again: bool) -> Json:
-        """Return what is left of the content; raises StateError, or _Again if *again* allows."""
+        """Return the content after the guardrails; raises StateError, or _Again if *again*."""
         try:
             return await self._passed(attempt, content, again)
         except WorkExceeded as exceeded:
@@ -215,7 +215,7 @@ class _Guard:
             return ContentVerdict("its checker is not registered")
 
     async def asked(self, attempt: Attempt, agent: str, content: Json) -> ContentVerdict:
-        """Let an agent judge the content."""
+        """Return the verdict of an agent on a content."""
         answer = await attempt.ask(
             agent,
             {
@@ -225,11 +225,11 @@ class _Guard:
                 "rules": self.written,
             },
         )
-        if type(answer) is bool:  # whether a checker has found something
+        if type(answer) is bool:  # True if the checker has found a violation
             return ContentVerdict("it says so" if answer else None)
         replaces = type(answer) is dict and "content" in answer
         try:
-            # To say what the content is to be accepts it.
+            # An answer with new content accepts it.
             reason = rejection({"valid": True, **answer} if replaces else answer)
         except UnclearVerdict as unclear:
             raise self.unclear(agent, unclear.wanted, unclear.found) from None
@@ -237,17 +237,17 @@ class _Guard:
         return ContentVerdict(reason, new)
 
     def unclear(self, agent: str, wanted: str, found: str) -> StateError:
-        """Return the error of a judge whose answer is no verdict: what it judges does not pass."""
-        cause = f"state '{self.state}': {agent!r} judges with {wanted}, not with {found}"
+        """Return the error of a judge whose answer is no verdict; the content is rejected."""
+        cause = f"state '{self.state}': {agent!r} must answer {wanted}, not {found}"
         return StateError("Agent.InvalidOutput", cause)
 
     def warn(self, attempt: Attempt, reason: str) -> None:
-        """Tell of something that does not stop anything."""
+        """Record a warning."""
         details = {"direction": self.direction, "reason": reason}
         attempt.frame.note("GuardrailWarning", details)
 
     def fail(self, attempt: Attempt, reason: str) -> None:
-        """Do what a violation leads to: raise StateError, or go on with a warning."""
+        """Raise StateError for a violation, or record a warning."""
         if self.warns:
             self.warn(attempt, reason)
             return
@@ -302,7 +302,7 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
 
 
 def _idle_retries(guard: Mapping[str, Json], node: Node) -> Iterator[Finding]:
-    """Find a number of retries where no rule asks again."""
+    """Find a number of retries without a rule that retries."""
     rules: Json = guard.get("Rules", [])
     most: Json = guard.get("MaxRetries")
     if not is_integer(most) or most < 1 or "Rules.$" in guard or type(rules) is not list:
@@ -311,7 +311,7 @@ def _idle_retries(guard: Mapping[str, Json], node: Node) -> Iterator[Finding]:
         action = rule.get("Action")
         if action == "retry" or node.computed(action) or "Action.$" in rule:
             return
-    message = "no rule asks again, so 'MaxRetries' has no effect"
+    message = "'MaxRetries' has no effect without a rule with the action 'retry'"
     place, hint = node.at("Guardrails", "Output", "MaxRetries"), 'set "Action": "retry" in a rule'
     yield Finding("V-GRD-07", message, place, hint, at_key=True)
 
@@ -323,14 +323,14 @@ def _check_rule(node: Node, rule: Mapping[str, Json], side: str, pointer: str) -
     if action == "retry" and side == "Input":
         yield Finding(
             "V-GRD-04",
-            "'retry' asks the agent again, which does not change its input",
+            "'retry' calls the agent again, which does not change its input",
             f"{pointer}/Action",
             severity=Severity.ERROR,
         )
     known = "Type" in rule and not node.computed(kind)
     blocks = "Block" in rule or "Block.$" in rule
     if action in CUTS and known and (kind not in CUTTABLE or (kind == "pattern" and not blocks)):
-        message = f"{action!r} has nothing to cut out here, so it acts as 'block'"
+        message = f"{action!r} has no matches to remove in this rule, so it acts as 'block'"
         yield Finding("V-GRD-04", message, f"{pointer}/Action", "block")
     fields = typed_fields("blocks:GuardrailRule")
     own = fields.get(kind, ()) if type(kind) is str else ()
@@ -343,8 +343,8 @@ def _check_rule(node: Node, rule: Mapping[str, Json], side: str, pointer: str) -
     for field in ("Block", "Types"):
         sought = rule.get(field)
         if type(sought) is list and (not sought or "" in sought):
-            message = "'' is not looked for" if sought else f"{field!r} names nothing to look for"
-            yield Finding("V-GRD-07", message, f"{pointer}/{field}", "name it, or leave this out")
+            message = "an empty text is never found" if sought else f"{field!r} is empty"
+            yield Finding("V-GRD-07", message, f"{pointer}/{field}", "add a text, or remove it")
     if kind == "length":
         yield from _check_length(rule, pointer)
     if kind == "regex":
@@ -352,7 +352,7 @@ def _check_rule(node: Node, rule: Mapping[str, Json], side: str, pointer: str) -
     types = rule.get("Types")
     for index, name in enumerate(types if kind == "pii" and type(types) is list else ()):
         if type(name) is str and personal_kind(name) not in KINDS and not node.computed(name):
-            message = f"no personal data is called {name!r}"
+            message = f"{name!r} is not a kind of personal data"
             hint = did_you_mean(personal_kind(name), KINDS) or f"one of {', '.join(KINDS)}"
             yield Finding("V-GRD-02", message, f"{pointer}/Types/{index}", hint)
 
@@ -361,21 +361,21 @@ def _check_length(rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
     least: Json = rule.get("Min")
     most: Json = rule.get("Max")
     if is_integer(least) and is_integer(most) and least > most:
-        message = f"nothing has at least {least} and at most {most} characters"
-        yield Finding("V-GRD-02", message, f"{pointer}/Min", "swap them, or leave one out")
+        message = f"'Min' {least} is above 'Max' {most}"
+        yield Finding("V-GRD-02", message, f"{pointer}/Min", "swap them, or remove one")
 
 
 def _check_regex(node: Node, rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
     pattern, flags = rule.get("Pattern"), rule.get("Flags", "")
     flags = "" if node.computed(flags) else flags
     if type(flags) is str and not set(flags) <= set(FLAGS):
-        message = f"there are no flags {flags!r}"
+        message = f"unknown flags {flags!r}"
         yield Finding("V-GRD-02", message, f"{pointer}/Flags", "letters of i, m and s")
     elif type(pattern) is str and type(flags) is str and not node.computed(pattern):
         try:
             linear(pattern, flags)
         except ValueError as fault:
-            message = f"{pattern!r} is no regular expression: {fault}"
+            message = f"{pattern!r} is not a regular expression: {fault}"
             hint = "there are no back-references and no look-around"
             yield Finding("V-GRD-02", message, f"{pointer}/Pattern", hint)
 
