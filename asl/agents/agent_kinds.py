@@ -1,4 +1,4 @@
-"""Kinds of agents: what an agents file says of one becomes an agent in one way."""
+"""Kinds of agents in an agents file: how a spec is checked and becomes an agent."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -13,11 +13,11 @@ from asl.engine.tools import Toolbox
 __all__ = ["AgentKind", "AgentSpec", "FileContext", "ToolServer"]
 
 AgentSpec: TypeAlias = Mapping[str, Json]
-"""What a file says of one agent; it has the shape that the schema of its kind asks for."""
+"""One agent in a file; its kind has the schema."""
 
 
 class ToolServer(Toolbox, Protocol):
-    """Something that has tools, each of which is an agent, too."""
+    """A server of tools; each tool is an agent too."""
 
     def tool(self, name: str) -> Openable:
         """Return one of its tools."""
@@ -25,14 +25,14 @@ class ToolServer(Toolbox, Protocol):
 
 
 class FileContext(Protocol):
-    """The file in which an agent stands."""
+    """The agents file of an agent under check or construction."""
 
     folder: Path
-    """Where paths begin."""
+    """The base of relative paths."""
     code: tuple[Path, ...]
-    """Where modules are looked for that Python does not find by itself."""
+    """Additional folders of Python modules."""
     imports: bool
-    """Whether its modules are imported after the check, which need not look for them then."""
+    """Whether modules are imported after the check, so the check need not look for them."""
 
     def tool(self, name: str) -> Toolbox:
         """Return the tool of this name; raises AslError if it cannot be made."""
@@ -43,11 +43,11 @@ class FileContext(Protocol):
         ...
 
     def server_faults(self, name: str, pointer: str) -> Iterator[Finding]:
-        """Yield what is wrong with the name of a server that stands at *pointer*."""
+        """Yield the faults of the name of a server at *pointer*."""
         ...
 
     def tool_faults(self, name: str, pointer: str) -> Iterator[Finding]:
-        """Yield what is wrong with the name of a tool that stands at *pointer*."""
+        """Yield the faults of the name of a tool at *pointer*."""
         ...
 
 
@@ -56,17 +56,17 @@ def _nothing(spec: AgentSpec, home: FileContext) -> Iterator[Finding]:
 
 
 class AgentKind(NamedTuple):
-    """One kind of agents: a row of the table in `asl.agents.file`."""
+    """One kind of agents, a row of `asl.agents.file`."""
 
     schema: str
     """The name of its schema: `agents:Process`."""
     build: Callable[[AgentSpec, FileContext], Any]
-    """Makes the agent (or whatever can be bound to a name); raises AslError if there is none."""
+    """Makes the agent, or another bindable value; raises AslError for an invalid spec."""
     check: Callable[[AgentSpec, FileContext], Iterator[Finding]] = _nothing
-    """Yields what the schema cannot see; pointers begin at the agent. Nothing foreign runs."""
+    """Yields faults beyond the schema, with pointers relative to the agent; runs no user code."""
     secrets: tuple[str, ...] = ()
-    """The fields in which secrets may stand."""
+    """The fields that may hold secrets."""
     meant: Mapping[str, Callable[[Json], str | None]] = MappingProxyType({})
-    """The hint at what is probably meant by a value that the schema refuses, by the field."""
+    """Field -> hint for a value that the schema refuses."""
     discreet: bool = False
-    """Whether it lets no secret out by itself."""
+    """Whether the agent itself masks its secrets."""

@@ -1,4 +1,9 @@
-"""Programs that run beside this process: their pipes, what they say, and their end."""
+"""Child processes: their pipes, their output and their end.
+
+A descendant that left the process group (`setsid`) still has the environment variable `MARK`, by
+which it is found and killed on Linux; elsewhere only the process group is killed. A process that
+cleared its environment is not found; a sandbox ends that too.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +35,7 @@ __all__ = ["MARK", "MAX_LINE", "ChildProcess", "ProgramOutput", "end_strays", "n
 MARK: Final = "ASL_PROCESS"
 """The variable that holds the mark of a program."""
 ROUNDS: Final = 20
-"""How often strays are looked for: one that is about to end may start others."""
+"""The number of searches for strays: one that is ending may start others."""
 
 
 def new_mark() -> str:
@@ -81,20 +86,20 @@ def _kill(number: int, sought: bytes) -> None:
 MAX_LINE: Final = 16 * 1024 * 1024
 """Bytes of a line that a program answers: a text of them may take four times as many in memory."""
 LAST_WORDS = 1.0
-"""Seconds in which a program of which no answer comes any more may end and say why."""
+"""Seconds that a program without an answer has to end and report an error."""
 STDERR_KEPT = 65_536
 """Characters of standard error: more than is shown, so that a secret in it is seen as a whole."""
 SHOWN = 2000
 """Characters of it that the cause of an error shows."""
 A_MOMENT = 0.001
-"""Seconds between two looks at whether a program has come to read."""
+"""Seconds between two checks whether a program is reading."""
 
 
 class ProgramOutput(StreamReader):
     """The standard output of a program, line by line."""
 
     unread = 0
-    """Bytes that have come and that no line has given away yet."""
+    """Received bytes that no line has returned yet."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
@@ -112,10 +117,10 @@ class ProgramOutput(StreamReader):
 
 
 class ChildProcess:
-    """One running process, its pipes, and what it said on standard error last.
+    """One running process, its pipes, and the end of its standard error.
 
-    The process starts and ends in one step each, which no cancellation cuts in two, and nobody
-    watches it who would report to an event loop: a run can be ended at any instant.
+    The process starts and ends in one step each, which no cancellation interrupts. No child watcher
+    of an event loop is involved, so a run can end at any time.
     """
 
     requests: StreamWriter
@@ -145,14 +150,14 @@ class ChildProcess:
             text = f"cannot start {command[0]!r}{where}: {error.strerror}"
             raise StateError("States.TaskFailed", text) from error
         self.asked = 0
-        """How many calls it was given."""
+        """The number of its calls."""
         self.said = ""
         self.garbled = ""
         """The last line of an MCP server that is no message."""
         self.overlong = ""
         """Why the output of an MCP server is read no further."""
         self.held = ExitStack()
-        """What is let go of at the end, the last first."""
+        """Cleanup at the end, in reverse order."""
         self.held.callback(end_strays, mark)
 
     async def connect(self) -> None:
@@ -167,7 +172,7 @@ class ChildProcess:
         await self._read(process.stdout, self.answers)
         errors = StreamReader(MAX_LINE)
         await self._read(process.stderr, errors)
-        # The transport closes its pipe as soon as nobody reads it; ours tells what was not read.
+        # The transport closes its pipe when the reader is gone; our copy still shows unread bytes.
         self.requests = await self._writer(os.fdopen(os.dup(process.stdin.fileno()), "wb", 0))
         self.listening = ensure_future(self._listen(errors))
         self.held.callback(self.listening.cancel)
@@ -188,7 +193,7 @@ class ChildProcess:
         return StreamWriter(transport, protocol, None, loop)
 
     async def _listen(self, errors: StreamReader) -> None:
-        """Keep standard error flowing, so that the program never blocks on it."""
+        """Read standard error, so the program never blocks on it."""
         decoder = getincrementaldecoder("utf-8")(errors="replace")
         while said := await errors.read(65536):
             self.said = self.hide(self.said + decoder.decode(said))[-STDERR_KEPT:]
@@ -203,11 +208,11 @@ class ChildProcess:
         return True
 
     def beckon(self) -> None:
-        """Send ahead the blank with which its next line begins: who reads it has said the rest."""
+        """Send the first blank of the next line: a program that reads it has written its answer."""
         self.requests.write(b" ")
 
     async def is_at_rest(self) -> bool:
-        """Wait until it has come to read; return False if it ends, or says anything, instead."""
+        """Wait until it reads its input; return False if it ends or writes output instead."""
         while not self._has_news:
             if not self.has_unread:
                 return not self._has_news  # it may have spoken between the two looks
@@ -216,7 +221,7 @@ class ChildProcess:
 
     @property
     def _has_news(self) -> bool:
-        """Whether it has said what nobody has read, or has closed its input or output."""
+        """Whether it has unread output, or has closed its input or output."""
         from select import POLLIN, poll
 
         if self.answers.unread or self.answers.at_eof() or self.requests.is_closing():
@@ -254,7 +259,7 @@ class ChildProcess:
 
     @property
     def tail(self) -> str:
-        """The end of what the program said on standard error."""
+        """The end of its standard error."""
         return str(self.hide(self.said))[-SHOWN:].strip()
 
     def shown(self, line: bytes) -> str:
@@ -271,7 +276,7 @@ class ChildProcess:
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     def end(self) -> None:
-        """Kill the process and all that it has started, let go of its pipes and see it gone."""
+        """Kill the process and its descendants, close its pipes and wait for its end."""
         self.kill()
         self.held.close()
         self.process.wait()

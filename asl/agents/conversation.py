@@ -2,7 +2,7 @@
 
     {"role": "system" | "user" | "assistant", "content": TEXT}
 
-An assistant's message may have `tool_calls`, each of which a message of the role `tool` answers by
+An assistant's message may have `tool_calls`; a message of the role `tool` answers each of them by
 its `tool_call_id`.
 """
 

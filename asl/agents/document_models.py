@@ -46,7 +46,7 @@ def requested_tools(offers: list[ToolOffer]) -> Any:
 
 
 def document_result(output: Any, asked: ModelRequest, messages: list[Any]) -> dict[str, Json]:
-    """Return the answer of a model as the raw result of a call: `response`, beside its usage.
+    """Return the answer of a model as the raw result of a call: `response` and its usage.
 
     Args:
         output: Text, structured value, or requests for tools.

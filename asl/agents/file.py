@@ -1,4 +1,4 @@
-"""Agents files: who answers for the names in a document, written down (YAML or JSON).
+"""Agents files: bindings of the names in a document, in YAML or JSON.
 
     agents:
       Reviewer: review_tools:review                  # a function
@@ -18,8 +18,8 @@
     memory:
       redis: "redis://:${env:REDIS_PASSWORD}@cache"  # by the backend that documents name
 
-A file without any of these keys is the mapping of `agents` itself. The kinds of agents are a table,
-`asl.agents.file`; `${env:NAME}` and `${file:PATH}` stand for secrets (`asl.agents.secrets`).
+A file without any of these keys is the mapping of `agents` itself. The kinds of agents are in the
+table `KINDS`; `${env:NAME}` and `${file:PATH}` are secrets (`asl.agents.secrets`).
 """
 
 import os
@@ -86,11 +86,17 @@ def load_bindings(
     build: bool = True,
     warn: Callable[[Report], object] | None = None,
 ) -> FileBindings:
-    """Read an agents file and make its agents; without *build* they stay as they are written.
+    """Read an agents file and make its agents.
 
-    *warn* takes a report where there is one that does not stop anything.
-    Raises InvalidAgents with every fault and its place, `InvalidDocument` for a file that is
-    neither JSON nor YAML, `DocumentNotFound` for a missing one.
+    Args:
+        path: The file.
+        build: Make the agents; without it the bindings are as written.
+        warn: Receives the report of a file with warnings only.
+
+    Raises:
+        InvalidAgents: The file has errors; `report` has all of them.
+        InvalidDocument: The file is neither JSON nor YAML.
+        DocumentNotFound: The file is missing.
     """
     file = _File(read_value(Path(path)), Path(path).resolve().parent, imports=build)
     report = warnings = file.report(file.findings())
@@ -132,7 +138,7 @@ def is_agents_file(document: Document) -> bool:
 
 
 class _File:
-    """One agents file: what it says, and what is wrong with it (protocol `Home`)."""
+    """One agents file and its faults (protocol `FileContext`)."""
 
     def __init__(self, document: Document, folder: Path, *, imports: bool = False) -> None:
         self.document = document
@@ -142,7 +148,7 @@ class _File:
         self.faults: list[Finding] = []
         self.suggestions = Suggestions()
         self.secrets: frozenset[str] = frozenset()
-        """All that the file names: whoever knows one of them may tell it to another."""
+        """All secrets of the file; each agent masks all of them, since agents share data."""
         self.tools: dict[str, Tool | None] = {}
         """Those that are made; None for one that is being made, or cannot be."""
         self.servers: dict[str, McpServer | None] = {}
@@ -150,7 +156,7 @@ class _File:
         self.parted = type(value) is dict and not value.keys().isdisjoint(SECTIONS)
 
     def report(self, findings: Iterable[Finding]) -> Report:
-        """Return findings with their places; none of them is AWS's, whose rules shapes may know."""
+        """Return findings with their places, without AWS's wording."""
         return place(self.document, (each._replace(aws=None) for each in findings))
 
     def section(self, name: str) -> Mapping[str, Json]:
@@ -170,8 +176,8 @@ class _File:
         """Yield everything that the file breaks."""
         value = self.document.value
         if is_workflow(value):
-            message = "this is a document, and no agents file"
-            yield Finding("AGENTS-01", message, "", "name the file that says who answers for it")
+            message = "this is a workflow, not an agents file"
+            yield Finding("AGENTS-01", message, "", "pass the file with the bindings of its agents")
             return
         if type(value) is not dict or self.parted:
             name = "agents:Sections" if type(value) is dict else "agents"
@@ -201,7 +207,7 @@ class _File:
             yield from schema_faults("AGENTS-01", spec["input"], f"{pointer}/input")
 
     def _circles(self, name: str) -> Iterator[Finding]:
-        """Yield where the agent of a tool is given what leads back to the tool."""
+        """Yield the tools of the agent of a tool that lead back to the tool."""
         pointer = f"{self._pointer('tools', name)}/agent/tools"
         for index, needed in enumerate(self._needed(name)):
             reached, rest = set[str](), [needed]
@@ -220,7 +226,7 @@ class _File:
         agent = spec.get("agent") if type(spec) is dict else None
         given = agent.get("tools") if type(agent) is dict else None
         if type(given) is not list or not all(type(each) is str for each in given):
-            return []  # which the schema tells of
+            return []  # reported by the schema
         return given
 
     def _agent(self, pointer: str, spec: Json) -> Iterator[Finding]:
@@ -249,7 +255,7 @@ class _File:
         yield from wrong
 
     def _secrets(self, spec: AgentSpec, fields: tuple[str, ...]) -> Iterator[Finding]:
-        """Yield secrets where they would be seen or are not there, and what only looks like one."""
+        """Yield secrets in visible fields, missing secrets, and unfilled placeholders."""
         for pointer, match in found(spec):
             allowed = pointer.split("/")[1] in fields
             if allowed and match[1] is None:
@@ -269,15 +275,15 @@ class _File:
                 where = " or ".join(f"'{field}'" for field in fields)
                 yield Finding(
                     "AGENTS-05",
-                    f"{match[0]!r} would be shown: no secret may stand here",
+                    f"a secret is not allowed here: {match[0]!r} would be visible",
                     pointer,
-                    f"a secret may stand in {where}"
+                    f"secrets are allowed in {where}"
                     if where
                     else "this kind of agent takes no secret",
                 )
 
     def tool_faults(self, name: str, pointer: str) -> Iterator[Finding]:
-        """Yield what is wrong with the name of a tool that stands at *pointer*."""
+        """Yield the faults of the name of a tool at *pointer*."""
         tools = self.section("tools")
         server, slash, _ = name.rpartition("/")
         if name not in tools and slash:
@@ -287,7 +293,7 @@ class _File:
             yield Finding("AGENTS-08", message, pointer, did_you_mean(name, tools))
 
     def server_faults(self, name: str, pointer: str) -> Iterator[Finding]:
-        """Yield what is wrong with the name of a server that stands at *pointer*."""
+        """Yield the faults of the name of a server at *pointer*."""
         servers = self.section("servers")
         if name not in servers:
             message = f"the file has no server {name!r}"
@@ -313,7 +319,7 @@ class _File:
                 try:
                     members[name] = made(name)
                 except AslError as error:
-                    if not self.faults:  # which have said why
+                    if not self.faults:  # the cause is not reported yet
                         at = self._pointer(section, name)
                         self.faults.append(Finding("AGENTS-04", str(error), at))
         for backend, where in bound.memory.items():
@@ -411,7 +417,7 @@ class _NoSecret(Exception):
 
 
 def _hinted(finding: Finding, kind: AgentKind, spec: AgentSpec, pointer: str) -> Finding:
-    """Return a finding with the hint of the kind at the value that it tells of."""
+    """Return a finding with the hint of the kind for its value."""
     field = finding.pointer.removeprefix(f"{pointer}/")
     hint = kind.meant[field](spec[field]) if field in kind.meant and field in spec else None
     return finding if hint is None else finding._replace(hint=hint)

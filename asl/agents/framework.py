@@ -125,6 +125,9 @@ def framework_result(
         conversation: What the agent was asked.
         added: The messages that the call adds to a conversation.
         usage: The usage of the call.
+
+    Raises:
+        RaisedError: `Agent.InvalidOutput`; the output is not JSON.
     """
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 

@@ -88,7 +88,11 @@ class FunctionAgent(Agent):
         return lambda_handler(self, target, self.settings)
 
     async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
-        """Return the function in a sandbox: in a process that knows it by its name."""
+        """Return the function in a sandbox, in a process that imports it by its name.
+
+        Raises:
+            RaisedError: `States.Permissions`; the function is not bound by its name.
+        """
         if self.name is None:
             text = f"tool {tool!r}: in a sandbox a function is bound by its name, 'module:function'"
             raise RaisedError("States.Permissions", text)

@@ -1,7 +1,7 @@
 """Agents that are HTTP endpoints: parameters as JSON in the request, the result in the answer.
 
 An endpoint fails a Task by its status, or by an answer `{"error": NAME, "cause": TEXT}` with a
-status from 400 on; what it has used stands beside that (`_tokens`, `_cost`, ...). A request is sent
+status from 400 on; its usage is in the same object (`_tokens`, `_cost`, ...). A request is sent
 once: repeating it is a matter of `Retry`. Redirections are errors unless they are allowed; then
 they stay within the origin, since headers may hold secrets.
 """
@@ -109,7 +109,7 @@ class _Endpoint(ExternalAgent):
         """Connections, and those that are bound to the addresses that tools may reach."""
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
-        """Send one request; raises RaisedError with the error that its answer stands for."""
+        """Send one request; raises RaisedError for an error answer."""
         assert call is not None
         import httpx2
 
@@ -219,7 +219,7 @@ class _Endpoint(ExternalAgent):
         return value
 
     def _failed(self, response: httpx2.Response, value: Json, said: str) -> NoReturn:
-        """Raise the error that an endpoint names, or that its status stands for."""
+        """Raise the error in the answer of an endpoint, or that of its status."""
         usage = usage_of_failure(value)
         if (
             type(value) is dict
@@ -248,7 +248,7 @@ class _Endpoint(ExternalAgent):
 
 
 def _unless_unsent(failure: RaisedError, error: Exception) -> RaisedError:
-    """Return the failure of a request of which nobody knows what it has used, if it was sent."""
+    """Mark the usage of a failed request as unknown, unless it was not sent."""
     import httpx2
 
     unsent = httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout
@@ -264,7 +264,7 @@ def pinning(
 ) -> httpx2.AsyncBaseTransport:
     """Return a transport that connects to the address that was looked at, and to no other.
 
-    *bounds_of* returns those that a request is held to. No proxy stands in between.
+    *bounds_of* returns the bounds of a request. No proxy is used.
     """
     import httpx2
 
@@ -382,7 +382,7 @@ def bounded(name: str, limits: AnswerLimits, tell: Callable[[Refused], None] | N
 
 
 def _sent(payload: Json, context: Json) -> Json:
-    """Return what is sent: the parameters, with the context beside them where there is one."""
+    """Return the request body: the parameters, with the context as `_context`."""
     return {**payload, "_context": context} if context and type(payload) is dict else payload
 
 

@@ -83,7 +83,7 @@ def _qualified_name(request: dict[str, Json]) -> str | None:
 
 
 def _version(name: str) -> str:
-    """Return the version that a name stands for; the latest where it names an alias or none."""
+    """Return the version in a qualified name; the latest for an alias or no qualifier."""
     qualifier = name.rpartition("function:")[2].partition(":")[2]
     return qualifier if qualifier.isdigit() else LATEST
 

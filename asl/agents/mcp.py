@@ -37,8 +37,8 @@ __all__ = ["MCP", "McpServer", "McpTool", "fingerprint"]
 TIMEOUT = 60.0
 BROKEN = ("Agent.NetworkError", "Agent.ParseError", "States.DataLimitExceeded")
 """The errors after which the connection is made anew."""
-UNTOLD = (*BROKEN, "States.Timeout")
-"""The errors of calls of which nobody knows what they have used."""
+UNKNOWN_USAGE = (*BROKEN, "States.Timeout")
+"""The errors of calls with unknown usage."""
 
 
 class McpServer:
@@ -76,7 +76,7 @@ class McpServer:
         self.name = ""
         """What it is bound to: its tools are `NAME/TOOL` to the policies of documents."""
         self.secrets = secrets_of({**self.environment, **self.headers})
-        """What of this nobody may see."""
+        """The secret values of environment and headers."""
 
     @property
     def label(self) -> str:
@@ -92,7 +92,7 @@ class McpServer:
         return _Session(self)
 
     def offers(self, held: OpenAgents) -> ListTools:
-        """Return what tells of all its tools in one run."""
+        """Return the listing of its tools in one run."""
         session = _session(self, held)
 
         async def listed(call: Call) -> list[ToolOffer]:
@@ -115,7 +115,7 @@ class McpTool:
         return _session(self.server, held).used(self.name)
 
     def offers(self, held: OpenAgents) -> ListTools:
-        """Return what tells of this tool in one run."""
+        """Return the listing of this tool in one run."""
         session = _session(self.server, held)
 
         async def listed(call: Call) -> list[ToolOffer]:
@@ -134,7 +134,7 @@ def _session(server: McpServer, held: OpenAgents) -> _Session:
 
 
 def fingerprint(name: str, description: str | None, input: Json, output: Json) -> str:
-    """Return what stands for all that a server says of a tool: `sha256:` and 64 digits."""
+    """Return the fingerprint of a tool's description: `sha256:` and 64 digits."""
     from hashlib import sha256
 
     import orjson
@@ -160,7 +160,7 @@ class _Session(ExternalAgent):
         """The same server in sandboxes, by their settings."""
 
     async def asked_by(self, call: Call) -> _Session:
-        """Return the session that tells a call what there is: within the bounds of its tools."""
+        """Return the session that lists tools for a call, within the bounds of its tools."""
         label = self.server.label
         settings = None if call.sandbox is None else call.sandbox(label)
         if settings is not None:
@@ -255,7 +255,7 @@ class _Session(ExternalAgent):
         return tool
 
     def offer(self, tool: Any) -> ToolOffer:
-        """Return a tool as a model is told of it."""
+        """Return a tool as it is offered to a model."""
         said = self.hide(tool.description or "")
         schema, server = self.hide(tool.input_schema), self.server.name
         return ToolOffer(tool.name, said, schema, self.used(tool.name), server)
@@ -282,7 +282,7 @@ class _Session(ExternalAgent):
         try:
             result = await self._kept(connection, connection.answered(asked))
         except RaisedError as failure:  # it was asked: only an answer says what it has used
-            if failure.name in UNTOLD:
+            if failure.name in UNKNOWN_USAGE:
                 mark_usage_unknown(failure)
             raise
         if result.is_error:
@@ -293,7 +293,7 @@ class _Session(ExternalAgent):
     async def keep_to(self, bounds: ToolBounds | None) -> None:
         """See to it that the connection goes to an address that may be reached."""
         if bounds is None or not bounds.limits_network or self.server.url is None:
-            return  # nobody sees what a program connects to
+            return  # connections of a program are not visible
         from urllib.parse import urlsplit
 
         url = urlsplit(self.server.url)

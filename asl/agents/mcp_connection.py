@@ -34,7 +34,7 @@ SHOWN = 2000
 
 
 class _Heard:
-    """What HTTP said of one request, which the library drops."""
+    """The HTTP response to one request; the library drops it."""
 
     status: int | None = None
     """With what the request was refused."""
@@ -53,12 +53,12 @@ class Reached(Protocol):
     url: str | None
     folder: str | None
     environment: dict[str, str]
-    """The variables that the program sees beside a few of this process."""
+    """The environment of the program, in addition to a few variables of this process."""
     headers: dict[str, str]
     timeout: float
     """Seconds that the start, and each call, may take."""
     secrets: frozenset[str]
-    """What of this nobody may see."""
+    """The secret values of environment and headers."""
 
     @property
     def label(self) -> str:
@@ -70,8 +70,8 @@ class Connection:
     """One connection to a server, from its start to its end.
 
     It lives in a task of its own, since it must be closed by the task that has opened it. The task
-    ends when it is told to, and whoever closes the connection waits for that. It connects to what
-    all of *bounds* let it reach, and starts the program in *sandbox*, where there are any.
+    ends on request, and closing the connection waits for that. It connects only to hosts that all
+    of *bounds* allow, and starts the program in *sandbox*, if there is one.
     """
 
     client: mcp.Client
@@ -131,7 +131,7 @@ class Connection:
         return self.listed
 
     async def _live(self) -> None:
-        """Keep the connection until it is told to stop."""
+        """Hold the connection open until it is to stop."""
         heard = _Heard()
         _HEARD.set(heard)
         closed = RaisedError(
@@ -157,9 +157,9 @@ class Connection:
 
         server = self.server
         logger = getLogger("mcp")
-        if not logger.handlers:  # what it logs the error tells: Python need not print it
+        if not logger.handlers:  # the error has the same text: no need to print the log
             logger.addHandler(NullHandler())
-        if server.secrets:  # what it cannot read the library logs, with all that a server has said
+        if server.secrets:  # the library logs unreadable answers, which may hold secrets
             logger.setLevel(CRITICAL)
         if server.command is not None:
             from asl.agents.child_process import ChildProcess
@@ -187,7 +187,7 @@ class Connection:
         return mcp.Client(transport, read_timeout_seconds=server.timeout)
 
     async def _note(self, response: httpx2.Response) -> None:
-        if response.request.method != "POST":  # nobody waits for what else a server has to say
+        if response.request.method != "POST":  # the library waits for no answer to other methods
             return await bounded("Agent.ParseError", AnswerLimits(MAX_BYTES))(response)
         heard = _HEARD.get()
         if response.is_error:
@@ -203,7 +203,7 @@ class Connection:
         from asyncio import wait
 
         self.stop.set()
-        if not self.ready.done():  # nobody waits for it any more
+        if not self.ready.done():  # its opener has stopped waiting
             self.scope.cancel()
         await wait([self.task], timeout=2 * GRACE)
         if self.program is not None:  # whatever has become of the task, it does not stay
@@ -248,7 +248,7 @@ class Connection:
 
 
 def _seen(future: Future[Any]) -> None:
-    """Take note of a failure of which nobody may hear."""
+    """Retrieve the exception of a future, so asyncio does not log it."""
     if not future.cancelled():
         future.exception()
 

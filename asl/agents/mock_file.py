@@ -55,7 +55,11 @@ class MockedState(Agent):
         """Calls so far, by the execution."""
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
-        """Return what is written for this call; one that is not listed ends the execution."""
+        """Return the response listed for this call.
+
+        Raises:
+            RaisedError: `States.Runtime`; the file lists no response for it.
+        """
         assert call is not None
         number = self.calls[call.execution_id]
         self.calls[call.execution_id] += 1

@@ -2,9 +2,9 @@
 
 The prompt is the parameter `prompt`, `task`, `message` or `input`, else all parameters as JSON;
 `messages` are the conversation before it (`asl.agents.conversation`). The result is
-`{"response": TEXT}`, or what the model was asked for by a JSON Schema; beside it stands what the
-call has used: `_tokens`, `_usage` and `model`, and `"finish_reason": "length"` where the text is as
-long as it may be, and not at its end.
+`{"response": TEXT}`, or what the model was asked for by a JSON Schema; in the same object are
+its usage, `_tokens`, `_usage` and `model`, and `"finish_reason": "length"` if the text was cut at
+its maximum length.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class ModelAgent:
     """A language model; its connections and tools end with the execution.
 
     `model` is `"provider:name"` (`"provider:*"` for the model that the document names) or a model
-    of pydantic-ai. `system` is said before every prompt.
+    of pydantic-ai. `system` is put before every prompt.
     `output` is the JSON Schema of the answer, an object; without it the answer is text. `tools` are
     `Tool`s and MCP servers; without them they are those that the document allows by their names
     among the tools of the run. `retries` says how often the model is asked again when its answer or
@@ -371,10 +371,10 @@ class _Asking:
 
     call: Call
     told: str = ""
-    """What the model was told last about a fault of its own."""
+    """The last correction sent to the model."""
 
     def fault(self, text: str) -> Exception:
-        """Return what tells the model about a fault, so that it mends it."""
+        """Return the exception that asks the model to correct a fault."""
         from pydantic_ai import ModelRetry
 
         self.told = text
@@ -437,7 +437,7 @@ def _output_faults(output: Mapping[str, Json] | None) -> Iterator[Finding]:
 
 
 def _stranger(provider: str) -> tuple[str, str]:
-    """Return what is said of a provider that is not known, and what to do."""
+    """Return message and hint for an unknown provider."""
     message = f"pydantic-ai knows no provider {provider!r}"
     return message, did_you_mean(provider, PROVIDERS) or OTHERWISE
 

@@ -1,4 +1,4 @@
-"""Runs of pydantic-ai: what a call has used, and what its failures are to a state."""
+"""Runs of pydantic-ai: usage, errors, and recorded answers of paused turns."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ KEPT = {
 }
 """Why an answer is none, by the reasons for its end."""
 UNCONNECTED = ("ConnectError", "ConnectTimeout")
-"""What the library of HTTP raises where nobody was asked anything."""
+"""Exceptions of the HTTP library before a request is sent."""
 MAX_ARGUMENTS = 10_000
 """Values that the arguments of one tool call of a model may have."""
 SHOWN = 2000
@@ -59,7 +59,7 @@ HISTORY = "history"
 
 
 def refuse_uses(call: Call, uses: list[Any], tools: set[str]) -> None:
-    """Put into the history what the model asked for and never got, since it was not offered."""
+    """Record the tool calls of a model that were not offered or are malformed."""
     for part in uses:
         arguments = use_arguments(part)
         if arguments is None:
@@ -76,7 +76,7 @@ def tool_uses(messages: list[ModelMessage], answers: tuple[str, ...]) -> list[An
 
 
 def forbidden_use(call: Call, messages: list[ModelMessage], known: set[str]) -> RaisedError | None:
-    """Return the error for a model that has asked last for what it may not use."""
+    """Return the error for a last tool call that is not allowed; None if it is."""
     *_, last = (None, *responses(messages))
     calls = [] if last is None else [part.tool_name for part in last.tool_calls]
     unknown = next((each for each in calls if each not in known), None)
@@ -133,7 +133,7 @@ def with_usage(
 
 
 def _is_unanswered(error: Exception, messages: list[ModelMessage]) -> bool:
-    """Whether a provider was asked, and nobody can read what it has answered, if it has.
+    """Return whether a request was sent and its answer could not be read.
 
     An answer that is a status has used nothing, nor has a connection that was never made.
     """
@@ -157,7 +157,11 @@ def refused_by(error: Exception) -> Refused | None:
 
 
 def complete(output: Any, messages: list[ModelMessage], *, streamed: bool) -> Any:
-    """Return an answer, unless the provider has kept the rest of it, or a stream has no end."""
+    """Return the output of a completed run.
+
+    Raises:
+        RaisedError: The provider filtered the answer, reported an error or ended the stream early.
+    """
     *_, last = responses(messages)
     # The library itself says `stop` where a stream just ends; only this is the provider's word.
     ended = "finish_reason" in (last.provider_details or {})
@@ -206,7 +210,7 @@ def named_failure(error: Exception, call: Call) -> RaisedError:
 def misbehaviour(
     error: Exception, told: str, messages: list[ModelMessage], answers: tuple[str, ...]
 ) -> RaisedError:
-    """Return the error for a model that was told what is wrong, and did not mend it."""
+    """Return the error of a model that did not correct a reported fault."""
     *_, last = (None, *responses(messages))
     calls = [] if last is None else [part.tool_name for part in last.tool_calls]
     why = told or str(error.__cause__ or error)
@@ -241,9 +245,9 @@ def chunk_handler(call: Call) -> Any:
 
 
 def recorded_model(model: Model, call: Call, turn: PausableTurn) -> Model:
-    """Return a model that answers as before what a turn had asked until it was paused.
+    """Return a model that repeats the recorded answers of a paused turn.
 
-    Its answers are whole: what is said of them piece by piece is each text at its end.
+    Answers are not streamed: each text is one chunk.
 
     Args:
         model: The model to ask.

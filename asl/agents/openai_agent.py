@@ -62,7 +62,11 @@ class OpenAiAgent(FrameworkAgent):
         self.tracing = tracing
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
-        """Run the agent; its text is `response`, its structured output the result."""
+        """Run the agent; its text is `response`, its structured output the result.
+
+        Raises:
+            StateError: The run failed; its usage is attached.
+        """
         assert call is not None
         from agents import RunConfig, Runner
 

@@ -3,7 +3,7 @@
 Each call writes one line to the program's standard input:
 `{"id": number, "parameters": ..., "call": {"execution", "state", "attempt", "key"}}`, and reads
 lines from its standard output until one ends the call: `{"return": value}` or
-`{"error": name, "cause": text}`, beside which may stand what it has used (`_tokens`, `_usage`,
+`{"error": name, "cause": text}`, with its usage in the same object (`_tokens`, `_usage`,
 `_cost`, `model`).
 A line `{"heartbeat": true}`, `{"progress": percent, "message": text}` or `{"chunk": text}`, a
 piece of the answer, is a sign of life.
@@ -12,8 +12,8 @@ the program's standard input, as `{"return": value}` or `{"error": name, "cause"
 Each line may repeat the `id` of its call.
 
 A program serves one call at a time and is kept for the next; calls at the same time start more.
-It is kept only if it has ended the call itself, and asked again only once it reads on, still lives
-and has said nothing since. One that ends without having read a call never had it: another is asked.
+It is reused only if it ended the call itself, reads its input, still lives and wrote nothing since.
+If a process ends without reading a call, another process gets the call.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ProcessAgent:
 
 
 class _Unread(StateError):
-    """A program has not read the call: it has ended, or said what belongs to no call."""
+    """The program did not read the call: it ended, or wrote unexpected output."""
 
 
 class _Programs(ExternalAgent):
@@ -151,7 +151,7 @@ async def ask(program: ChildProcess, payload: Json, call: Call) -> Mapping[str, 
     reports of the call raise. After any of them the program cannot be asked again.
     """
     if program.asked and not await program.is_at_rest():
-        raise _Unread("States.TaskFailed", "the process has ended, or said what is no answer")
+        raise _Unread("States.TaskFailed", "the process ended or wrote unexpected output")
     program.hide = call.hide
     program.asked += 1
     request = {
@@ -249,9 +249,9 @@ async def _breach(program: ChildProcess, text: str) -> StateError:
 
 
 async def _misused(program: ChildProcess, usage: Mapping[str, Json]) -> StateError:
-    """Return the error of a program that says where nobody looks what it has used."""
+    """Return the error of a program with usage inside the returned value."""
     told = compact({"return": dict(usage)})
-    text = f"what was used stands beside 'return' and not in its value, as in {told}"
+    text = f"the usage belongs next to 'return', not into its value, as in {told}"
     failure = await _breach(program, text)
     failure.usage, failure.lost = usage, False
     return failure

@@ -51,7 +51,11 @@ class PydanticAgent(FrameworkAgent):
         self.deps = deps
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
-        """Run the agent; its text is `response`, its structured output the result."""
+        """Run the agent; its text is `response`, its structured output the result.
+
+        Raises:
+            StateError: The run failed; its usage is attached.
+        """
         assert call is not None
         from pydantic_ai import (
             DeferredToolRequests,

@@ -1,7 +1,7 @@
-"""The registry: from the names in a document to the agents that answer.
+"""The registry: the agents for the names in a document.
 
-What a user binds to a name becomes an agent in `asl.agents.adapters`. `resources` takes patterns in
-which `*` stands for any run of characters.
+`asl.agents.adapters` makes an agent of a bound value. Names in `resources` may be patterns: `*`
+matches any text.
 """
 
 import re
@@ -26,12 +26,12 @@ __all__ = ["AgentRegistry", "FileBindings"]
 Bindings = Mapping[str, Any]
 
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:"
-"""How the ARN of a function begins that a request gives a name only."""
+"""The prefix of the ARN of a function that a request names without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileBindings:
-    """What an agents file binds: the first three as `asl.run` takes them, then what these use."""
+    """The bindings of an agents file; the first three as in `asl.run`, the others for their use."""
 
     agents: dict[str, Any] = field(default_factory=dict)
     resources: dict[str, Any] = field(default_factory=dict)
@@ -62,10 +62,10 @@ class _Found(dict[Target, Agent]):
 class AgentRegistry:
     """Resolves targets for one execution.
 
-    `mocks` go by the name of the Task state and win over everything else. A resource is looked for
-    by its whole name, without its integration pattern or alias, and in the patterns; the pattern
-    with the most literal characters wins. Whoever serves functions serves `lambda:invoke` of them,
-    too, unless that is bound itself. *services* offers what nobody is bound to by name.
+    `mocks` are bound to the names of Task states and win over everything else. A resource is looked
+    up by its whole name, then without integration pattern or alias, then in the patterns; the
+    pattern with the most literal characters wins. Bound functions also serve `lambda:invoke`,
+    unless that is bound itself. *services* offers agents for other resources.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class AgentRegistry:
         self.definitions = definitions
         """The agents that the documents of the run define."""
         self.aws = aws
-        """Whether the rules of AWS hold for functions that are no Lambda functions, too."""
+        """Whether the rules of AWS also apply to other functions than Lambda functions."""
         self.find: Find = _Found(self._resolved).__getitem__
         """Return the agent for a target; raises StateError("States.AgentNotFound")."""
         held: OpenAgents = {}
@@ -91,7 +91,7 @@ class AgentRegistry:
         self.resources = _bound(resources, held)
         self.services = services
         self.tools = _boxes(tools, held)
-        """What tells of the tools of the run, by their names."""
+        """The listings of the tools of the run, by name."""
         patterns = [name for name in self.resources if "*" in name]
         patterns.sort(key=lambda pattern: pattern.count("*") - len(pattern))
         self.patterns: list[tuple[Callable[[str], bool], Agent]] = [
@@ -99,7 +99,7 @@ class AgentRegistry:
         ]
 
     def without_mocks(self) -> "AgentRegistry":
-        """Return the same without mocks: other workflows have states of the same names."""
+        """Return the registry without mocks, for workflows with states of the same names."""
         return AgentRegistry(
             self.agents,
             self.resources,
@@ -165,17 +165,17 @@ class AgentRegistry:
 
 
 def _advice(target: Target) -> str | None:
-    """Say what to bind to a resource."""
+    """Return the hint for an unbound resource; None for an agent."""
     if target.kind == "agent":
         return None
     if target.is_activity:
         return (
-            f"bind its worker: resources={{{target.name!r}: ...}}, or give a desk where workers "
-            "ask for tasks: tokens=asl.TaskTokens()"
+            f"bind its worker: resources={{{target.name!r}: ...}}, or pass a service "
+            "for workers: tokens=asl.TaskTokens()"
         )
     if re.fullmatch(r"arn:[^:]*:states:[^:]*:[^:]*:(states|aws-sdk:sfn):start\w+", target.base):
-        return "name the workflows that it may start: workflows={NAME: document}"
-    return f"bind a function: resources={{{target.base!r}: ...}}, where * stands for any text"
+        return "bind the workflows that it starts: workflows={NAME: document}"
+    return f"bind a function: resources={{{target.base!r}: ...}}, where * matches any text"
 
 
 def _bound(bindings: Bindings | None, held: OpenAgents) -> dict[str, Agent]:

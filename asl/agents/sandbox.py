@@ -2,8 +2,8 @@
 
 `process` is bubblewrap where it is there: the program sees no network, an empty `/tmp` and no home
 folders, and writes to its own folder only. Limits of memory and processors are the system's own.
-`docker` is the program of that name, `wasm` the library wasmtime in a process of its own. What
-cannot be confined as it is said is refused.
+`docker` is the program of that name, `wasm` the library wasmtime in a process of its own. A
+process that cannot be confined as configured is refused.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _Job:
     folder: str
     environment: Mapping[str, str]
     readable: tuple[str, ...] = ()
-    """What it has to read beside the folder."""
+    """The paths that it reads outside of the folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Confined:
         """End what was started, and see it gone."""
         code = program.process.poll()
         program.end()
-        if self.at_end and (code is None or code < 0):  # else what it stands for has ended, too
+        if self.at_end and (code is None or code < 0):  # else the confined process has ended
             from asyncio import to_thread
             from subprocess import DEVNULL, Popen, TimeoutExpired
 
@@ -262,7 +262,7 @@ async def _process(job: _Job, settings: _Settings) -> Confined:
 
 
 def _view(job: _Job, settings: _Settings) -> list[str]:
-    """Return what bubblewrap is told about what the program sees."""
+    """Return the arguments of bubblewrap for the visible files of the program."""
     words = ["--die-with-parent", "--unshare-all", "--cap-drop", "ALL"]
     if settings.network:
         words.append("--share-net")

@@ -1,8 +1,8 @@
 """Agents whose answers are written down: for tests, conformance cases and dry runs.
 
 A script is a JSON object with one of these keys, and optionally `delay` (seconds before the
-answer), `heartbeat` (seconds between signs of life during the delay) and `reports` (what is said
-before the answer, and after the delay: a list of objects with `chunk`, a piece of the answer, or
+answer), `heartbeat` (seconds between signs of life during the delay) and `reports` (sent before
+the answer, after the delay: a list of objects with `chunk`, a piece of the answer, or
 `progress`, a percentage, and `message`; each maybe with `after`, seconds before it):
 
 | key | answer |
@@ -197,7 +197,7 @@ _KINDS: Mapping[str, Callable[[Json], _Answer]] = MappingProxyType(
     }
 )
 SCRIPTS = tuple(_KINDS)
-"""The keys of which a script has exactly one."""
+"""The keys for the kind of a script; it has exactly one."""
 BESIDES = (
     "budget",
     "context",

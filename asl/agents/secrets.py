@@ -1,6 +1,6 @@
-"""Secrets: texts that an agents file names, and that nobody may see anywhere else.
+"""Secrets: texts that an agents file references and that must not appear elsewhere.
 
-`${env:NAME}` stands for a variable of the environment, `${file:PATH}` for what a file says. They
+`${env:NAME}` is a variable of the environment, `${file:PATH}` the content of a file. They
 are looked up when the file is loaded and handed to the agent that needs them. What the agents of
 the file tell passes through `hiding`, so that an echo of a secret ends as `***`.
 """
@@ -55,7 +55,7 @@ LEAST_ENCODED = 10
 SECRETIVE = re.compile("auth|cookie|credential|key|pass|secret|signature|token", re.IGNORECASE)
 """What is in the names of headers and variables that hold secrets."""
 SCHEME = re.compile(r"\A(?:Basic|Bearer|Token) +", re.IGNORECASE)
-"""What stands before the secret in a header."""
+"""The scheme before the secret in a header."""
 
 
 def secrets_of(named: Mapping[str, str]) -> frozenset[str]:
@@ -95,7 +95,7 @@ def secrets_in(value: Json, folder: Path) -> frozenset[str]:
     """Return all secrets that a value names, as far as they are there."""
     known: set[str] = set()
     for _, match in found(value):
-        with suppress(AslError):  # it is told of at its place
+        with suppress(AslError):  # reported at its place
             if match[1] is not None:
                 known.add(_secret(match, folder))
     return frozenset(known)

@@ -1,4 +1,4 @@
-"""Tools: what agents may use. Who answers is an agent of any kind."""
+"""Tools of agents; any kind of agent can be a tool."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANYTHING: Json = {"type": "object"}
 
 
 class Tool:
-    """One tool: its name, what a model is told of it, and who answers.
+    """One tool: its name, its description for models, and its agent.
 
     `agent` is whatever can be bound to a name: a function, `"module:function"`, a script or an
     agent object. `input` is the JSON Schema of its arguments, which are an object; a function whose
@@ -33,7 +33,7 @@ class Tool:
         self.input = ANYTHING if schema is None else schema
 
     def offers(self, held: OpenAgents) -> ListTools:
-        """Return what tells of this tool in one run."""
+        """Return the listing of this tool in one run."""
         offer = ToolOffer(self.name, self.description, self.input, open_agent(self.agent, held))
 
         async def listed(call: Call) -> list[ToolOffer]:
@@ -76,7 +76,7 @@ class _Named:
         self.name = name
 
     def offers(self, held: OpenAgents) -> ListTools:
-        """Return what tells of the tools in one run."""
+        """Return the listing of the tools in one run."""
         told, name = self.box.offers(held), self.name
         whole = hasattr(self.box, "tool")  # a server
 

@@ -1,6 +1,6 @@
-"""Functions that speak in pydantic models: one comes in, another goes out.
+"""Functions annotated with pydantic models or dataclasses.
 
-The annotations of a function say so. Nothing of pydantic is loaded for any other function.
+pydantic is not loaded for other functions.
 """
 
 import inspect
@@ -27,8 +27,8 @@ def json_function(function: Function) -> Function:
     """Return *function* as one that takes and returns JSON, itself where no model is annotated.
 
     The first parameter is validated by its annotation, where that mentions a model or a dataclass;
-    StateError("States.TaskFailed") tells every field that is wrong. What is returned becomes JSON,
-    by the aliases of the models in it.
+    StateError("States.TaskFailed") lists every wrong field. The result becomes JSON, with the
+    aliases of its models.
     """
     if type(function) is FunctionType and function in _UNTYPED:
         return function

@@ -1,8 +1,7 @@
-"""Layer 4: what is wrong with a document, before it runs.
+"""Layer 4: static checks of a document.
 
-`check` reports every rule of the specification that a document breaks, each with its place. The
-shape comes from the JSON Schemas (`structure`); the rules that need more than one look at the text
-are functions, one module per concern.
+`check` reports every violated rule of the specification with its place. JSON Schemas check the
+shape (`structure`); each other group of rules is a module with a `check` function.
 """
 
 import re
@@ -65,15 +64,15 @@ ABOUT: Final[Mapping[str, frozenset[str]]] = {
     "checkpoints": frozenset(("Checkpoint", "Checkpointing")),
     "tool_policies": frozenset(("Tools", "DefaultTools")),
 }
-"""The types of states and the fields of which a document has one, if a rule is about it."""
+"""Rule -> state types and fields; the rule runs only for a document with one of them."""
 OF_THE_AUTHOR = frozenset(("V-CHOICE-06", "V-RETRY-06"))
-"""Advice to authors; a document that was read from another language has its own about the same."""
+"""Advice to authors; readers of other languages report their own findings instead."""
 ADVISING = frozenset(("agent_loops",))
-"""The rules that give nothing but such advice: they are not run for such a document."""
+"""The rules with such advice only; they do not run for documents of other languages."""
 OF_EXPRESSIONS = frozenset(("V-CACHE-02", "V-ST-07"))
-"""Rules that say of an expression that it is not evaluated, as `literals` does."""
-SAID = {"V-TOP-12": "CX-NO-END"}
-"""Rules -> the one by which the reader of another language has said the same."""
+"""Rules that report an unevaluated expression, as `literals` does."""
+EQUIVALENTS = {"V-TOP-12": "CX-NO-END"}
+"""Rule -> the code that the reader of another language uses for the same finding."""
 
 
 @bounded_suggestions()
@@ -89,14 +88,24 @@ def check(
     ignore_blocks: bool = False,
     express: bool = False,
 ) -> Report:
-    """Check a document against every rule and report all that it breaks.
+    """Check a document against every rule.
 
-    `strict` turns warnings into errors. `agents`, `resources` and `workflows` are the names that
-    the caller can serve; a state that wants another one draws a warning. What this version does not
-    execute (EXEC-...) is an error with `for_run` and a piece of information without; with
-    `ignore_blocks` agent blocks only draw a warning, in strict mode too. `express` asks, in the
-    `aws` profile, for an express workflow. A placeholder without a value may stand for anything,
-    so no rule applies to it, unless the document is checked for a run.
+    No rule applies to a placeholder without a value, unless the check is for a run.
+
+    Args:
+        document: The document.
+        profile: The profile, such as `aws`.
+        strict: Report warnings as errors.
+        agents: The bound agents; other names draw a warning. None skips the rule.
+        resources: The bound resources, likewise.
+        workflows: The bound workflows, likewise.
+        for_run: Report features that this version does not execute (EXEC-...) as errors instead
+            of information.
+        ignore_blocks: Report agent blocks that are not executed as warnings, also with *strict*.
+        express: Check an express workflow, in the profile `aws`.
+
+    Returns:
+        All findings with their places.
     """
     document = compose(document)
     unknown = document.dialect == "asl" and not for_run
@@ -117,9 +126,12 @@ def check(
 
 @bounded_suggestions()
 def raise_for_errors(document: Document, profile: Profile, *, ignore_blocks: bool = False) -> None:
-    """Raise InvalidDocument with everything found unless a document can run.
+    """Check that a document can run.
 
-    Nothing is graded or given its place otherwise: that costs as much as finding it.
+    Findings get their severities and places only if there is an error, because that is slow.
+
+    Raises:
+        InvalidDocument: The document has errors; its report has all findings.
     """
     document = compose(document)
     workflow = split_machines(document.value, profile, name=document.name, heads=_heads(document))
@@ -131,7 +143,7 @@ def raise_for_errors(document: Document, profile: Profile, *, ignore_blocks: boo
 
 
 def _found(document: Document, workflow: CheckedWorkflow) -> list[Finding]:
-    """Return everything found in a document; some of it may be there twice."""
+    """Return all findings of a document, possibly with duplicates."""
     profile = workflow.profile
     foreign = document.dialect != "asl" and not profile.aws
     rules = [
@@ -146,12 +158,12 @@ def _found(document: Document, workflow: CheckedWorkflow) -> list[Finding]:
             each for each in found if not is_about_opaque(workflow.value, each.pointer, each.at_key)
         )
     if foreign:
-        said = {each.code for each in _composing(document)}
+        reported = {each.code for each in _composing(document)}
         found = (
             each
             for each in found
             if each.code not in OF_THE_AUTHOR
-            and SAID.get(each.code) not in said
+            and EQUIVALENTS.get(each.code) not in reported
             and not _alone(workflow, each)
         )
     findings = [*document.findings, *_composing(document), *found]
@@ -165,7 +177,7 @@ def _found(document: Document, workflow: CheckedWorkflow) -> list[Finding]:
 
 
 def _alone(workflow: CheckedWorkflow, finding: Finding) -> bool:
-    """Whether an approval pauses the one branch that a reader made of something run within."""
+    """Return whether a finding concerns an approval in the only branch of a Parallel."""
     if finding.code != "V-APR-15":
         return False
     holder, found, _ = finding.pointer.rpartition("/Branches/0/")
@@ -180,7 +192,7 @@ def _all_graded(
     strict: bool = False,
     hints: Mapping[str, str],
 ) -> list[Finding]:
-    """Return findings once each, with their severity, and what follows from the errors."""
+    """Return the distinct findings with their severities, and those of Includes with errors."""
     graded = [
         _graded(_advised(workflow, each, hints), workflow.profile, strict)
         for each in dict.fromkeys(findings)
@@ -201,9 +213,9 @@ def _arguments(document: Document) -> Mapping[str, str]:
 
 
 def _findings(workflow: CheckedWorkflow, rules: Iterable[Rule]) -> Iterator[Finding]:
-    """Yield every fault once: what has not the right shape is not judged by the same rule again.
+    """Yield the findings of structure, rules and literals without duplicates.
 
-    Nor is a text that was meant as an expression, if it has not the right shape for that reason.
+    A fault of structure hides findings of the same rule, and of literals, at the same place.
     """
     well = type(workflow.value) is dict
     meant = {each.pointer: each for each in literals.check(workflow)} if well else {}
@@ -227,7 +239,7 @@ _PLACEHOLDER = r"\$\{([^${}]+)\}"
 
 
 def _advised(workflow: CheckedWorkflow, finding: Finding, hints: Mapping[str, str]) -> Finding:
-    """Add what to do about a text that a deployment tool was to fill in or to replace."""
+    """Add a hint to a finding about a placeholder or a reference of a deployment tool."""
     if finding.hint and finding.code != "V-TASK-02":
         return finding
     value = resolve_pointer(workflow.value, finding.pointer)
@@ -248,7 +260,7 @@ def _graded(finding: Finding, profile: Profile, strict: bool) -> Finding:
 
 
 def _worded(finding: Finding, severity: Severity) -> Wording:
-    """Complete what AWS says of a fault by AWS's code for it."""
+    """Return AWS's wording of a finding with AWS's code."""
     wording = finding.aws or Wording()
     if wording.code is not None:
         return wording
@@ -266,11 +278,11 @@ def _severity(finding: Finding, profile: Profile) -> Severity:
 
 
 MAX_RELATED = 5
-"""How many of the faults of one machine are named."""
+"""The number of errors of one machine that V-INC-06 lists."""
 
 
 def _include_findings(workflow: CheckedWorkflow, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield the Includes whose machines have errors, by findings that have their severity."""
+    """Yield V-INC-06 for Includes of machines with errors; the findings have severities."""
     machines = {scope.pointer for scope in workflow.scopes if scope.included}
     faults: dict[str, list[Finding]] = {}
     for finding in findings if machines else ():
@@ -283,7 +295,7 @@ def _include_findings(workflow: CheckedWorkflow, findings: Iterable[Finding]) ->
         )
         yield Finding(
             "V-INC-06",
-            "what is included here is no valid machine",
+            "the included machine has errors",
             machine,
             related=related,
             severity=Severity.ERROR,
@@ -291,7 +303,7 @@ def _include_findings(workflow: CheckedWorkflow, findings: Iterable[Finding]) ->
 
 
 def _around(pointer: str, machines: set[str]) -> Iterator[str]:
-    """Yield the machines of Includes within which a place lies."""
+    """Yield the included machines around a place, the innermost first."""
     while pointer:
         pointer = pointer.rpartition("/")[0]
         if pointer in machines:
@@ -299,7 +311,7 @@ def _around(pointer: str, machines: set[str]) -> Iterator[str]:
 
 
 def _at_cause(finding: Finding, arguments: Mapping[str, str]) -> Finding:
-    """Return a finding at what has caused it: the template, or the argument of an Include."""
+    """Return a V-ST-11 finding in an included machine at the argument of the Include."""
     if finding.code != "V-ST-11" or finding.pointer not in arguments:
         return finding
     place = finding.pointer

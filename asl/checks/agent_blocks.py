@@ -1,4 +1,4 @@
-"""The agent blocks, beyond their shape: V-BUD-*, V-GRD-* and the like (Specification 8)."""
+"""Rules of agent blocks beyond their schemas: V-BUD-*, V-GRD-* and others (Specification 8)."""
 
 from collections.abc import Iterator, Mapping
 
@@ -44,7 +44,7 @@ def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
 
 
 def _blocks_of(node: Node) -> Iterator[str]:
-    """Yield the blocks of a state that its type has; of others the schema tells."""
+    """Yield the blocks of a state that its type supports; the schema reports the others."""
     kind = type_of(node.value)
     for field in filter(_FIELDS.__contains__, node.value) if kind is not UNKNOWN else ():
         if declares(f"states:{kind.name}", field):

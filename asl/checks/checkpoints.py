@@ -1,4 +1,4 @@
-"""Checkpoints beside one another, and automatic ones: V-CKPT-03, V-CKPT-04, V-CKPG-01."""
+"""Checkpoint states and automatic checkpoints: V-CKPT-03, V-CKPT-04, V-CKPG-01."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,7 +12,7 @@ __all__ = ["check"]
 
 
 def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
-    """Yield checkpoints that cannot be resumed, that hide one another, or that are never due."""
+    """Yield checkpoints inside branches, with equal names, or with impossible intervals."""
     first: dict[str, str] = {}
     for scope in workflow.scopes:
         for node in scope.nodes:
@@ -68,7 +68,7 @@ def _automatic(written: Mapping[str, Json]) -> Iterator[Finding]:
 
 
 def _is_beyond(written: str) -> bool:
-    """Whether a text that has the form of a duration is none all the same."""
+    """Return whether a text looks like a duration but is too large for one."""
     try:
         parse_duration(written, allow_never=True)
     except ExpressionFault:

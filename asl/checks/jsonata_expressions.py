@@ -24,7 +24,7 @@ __all__ = ["check", "document_strings", "parse_query", "state_strings"]
 ALWAYS = frozenset({"input", "context"})
 RESULT = ALWAYS | {"result"}
 ERROR = ALWAYS | {"errorOutput"}
-"""The members of `$states`, by place."""
+"""The members of `$states` by place."""
 
 _COMPUTED: Final = FieldIndex(lambda field: field.jsonata is not None)
 """The fields that JSONata reads."""
@@ -32,13 +32,13 @@ _TYPES: Final[Mapping[str | None, str | None]] = {
     **{name: name for name in ("number", "string", "array", "boolean")},
     "timestamp": "string",
 }
-"""How a field is read -> the JSON type that must come out; none for a template or any value."""
+"""Type of a field -> the required JSON type; missing for templates and any value."""
 _MEMBERS: Final = {None: ALWAYS, "result": RESULT, "error": ERROR}
-"""What there is when a field is computed -> the members of `$states`."""
+"""Time of evaluation -> the members of `$states`."""
 
 
 def state_strings(workflow: CheckedWorkflow, node: Node) -> Sequence[JsonataString]:
-    """Return every string of a JSONata state that may be an expression; it is looked for once."""
+    """Return the strings of a JSONata state that may be expressions; cached per state."""
     found = workflow.written.get(node.pointer)
     if found is None:
         found = workflow.written[node.pointer] = _written(node)
@@ -46,7 +46,7 @@ def state_strings(workflow: CheckedWorkflow, node: Node) -> Sequence[JsonataStri
 
 
 def document_strings(workflow: CheckedWorkflow) -> list[JsonataString]:
-    """Return every string in the blocks of a JSONata document that may be an expression."""
+    """Return the strings in the blocks of a JSONata document that may be expressions."""
     found: list[JsonataString] = []
     for scope in workflow.scopes:
         document = scope.pointer == scope.home and scope.value.get("QueryLanguage") == "JSONata"
@@ -68,7 +68,7 @@ def _written(node: Node) -> list[JsonataString]:
 
 @cache
 def _apart(kind: StateType, field: Field) -> frozenset[str]:
-    """Return the members of a field that are read in a way of their own."""
+    """Return the members of a field that are fields of their own."""
     within = _COMPUTED.fields(kind)[field.place[0]]
     return frozenset(each.name for each in within if each.is_within(field))
 
@@ -92,7 +92,7 @@ def _look(
 
 
 def parse_query(workflow: CheckedWorkflow, source: str) -> ParsedQuery | ExpressionFault:
-    """Return an expression parsed, or why it cannot be; each text is parsed once."""
+    """Return the parsed expression, or its fault; each text is parsed once."""
     known = workflow.queries.get(source)
     if known is None:
         known = workflow.queries[source] = _parser()(source, workflow.profile.aws)
@@ -101,7 +101,7 @@ def parse_query(workflow: CheckedWorkflow, source: str) -> ParsedQuery | Express
 
 @cache
 def _parser() -> Callable[[str, bool], ParsedQuery | ExpressionFault]:
-    """Return what parses expressions; an import for each costs more than parsing most of them."""
+    """Return the parser; one import for all expressions, since imports cost more than parsing."""
     from asl.expr.jsonata import limits, parse
 
     def parsed(source: str, aws: bool) -> ParsedQuery | ExpressionFault:
@@ -114,7 +114,7 @@ def _parser() -> Callable[[str, bool], ParsedQuery | ExpressionFault]:
 
 
 def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
-    """Yield what is wrong with the expressions of every JSONata state, and of the document."""
+    """Yield faults in the expressions of JSONata states and of the document."""
     nodes = [node for node in workflow.nodes() if node.query_language == "JSONata"]
     whole = document_strings(workflow)
     if not nodes and not whole:
@@ -138,7 +138,7 @@ def _of_state(workflow: CheckedWorkflow, node: Node) -> Sequence[JsonataString]:
 
 
 def _form(workflow: CheckedWorkflow, written: JsonataString) -> object:
-    """Return what strings have in common of which one is as right as the other."""
+    """Return a key that is equal for strings with the same findings."""
     if written.source is None:
         return written.text
     query = parse_query(workflow, written.source)

@@ -1,6 +1,6 @@
-"""What is wrong with one expression of a JSONata state: V-JSONATA-*. Specification 3.6.
+"""Rules of one JSONata expression: V-JSONATA-* (Specification 3.6).
 
-Imported with the first expression, as the query language itself.
+This module is imported with the first expression, as is the query language.
 """
 
 import re
@@ -19,7 +19,7 @@ __all__ = ["check_expression"]
 
 
 def check_expression(workflow: CheckedWorkflow, written: JsonataString) -> Iterator[Finding]:
-    """Yield what is wrong with a string that may be an expression."""
+    """Yield the faults of a string that may be an expression."""
     source = written.source
     if source is None:
         if written.wanted is None or written.wanted == "string":
@@ -56,7 +56,7 @@ def _delimiters(written: JsonataString) -> Iterator[Finding]:
     elif hint := syntax_hints.text_hint(written.text):
         yield Finding(
             "V-JSONATA-07",
-            "the string is no expression, though a part of it looks like one",
+            "the string is no expression, but a part of it looks like one",
             written.pointer,
             hint,
             inside=written.text.index(opening),
@@ -153,14 +153,14 @@ def _constant(written: JsonataString, query: ParsedQuery) -> Iterator[Finding]:
 
 _OPERAND = re.compile(r"""[-+*/%](?:\s*['"]|(?<=['"].)|(?<=['"]..)|(?<=['"]...))""")
 _CALLED = re.compile(r"\.\s*[a-z]\w*\s*\(")
-"""What is looked at more closely: a text beside an operator, a name that is called. A pattern that
-begins with one of few characters is sought the fastest."""
+"""Filters for `_failing`: a string next to an operator, a called name. A pattern that begins with
+one of few characters is the fastest to search."""
 
 
 def _failing(
     workflow: CheckedWorkflow, written: JsonataString, query: ParsedQuery
 ) -> Iterator[Finding]:
-    """Find what fails whatever the data are: sums of texts, and functions without their `$`."""
+    """Yield failures for any data: operators on strings, functions without `$`."""
     context = {name for name, _ in query.context}
     for failure in query.certain_failures():
         if isinstance(failure, TextOperand):

@@ -1,6 +1,6 @@
-"""Literal texts that look as if they were meant to be evaluated: V-ST-11, V-ST-12, V-PASS-02.
+"""Literal strings that look like expressions: V-ST-11, V-ST-12, V-PASS-02.
 
-They stay what they are (Specification 3.4, 3.6); AWS warns of most of them too.
+They are not evaluated (Specification 3.4, 3.6); AWS warns about most of them too.
 """
 
 import re
@@ -39,7 +39,7 @@ _STRUCTURED: Final = FieldIndex(
     ),
     outermost=True,
 )
-"""The fields of agents, of which most parts may be computed in a form of their own."""
+"""The fields of agents; most of their parts have a computed form."""
 _LITERALS: Final = FieldIndex(lambda field: field.jsonpath is Reading.LITERAL)
 NO_JSONATA = "JSONata is evaluated in JSONata states only, so this stays text"
 OTHER_LANGUAGE = 'set "QueryLanguage": "JSONata" on the state'

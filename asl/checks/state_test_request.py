@@ -1,4 +1,4 @@
-"""What AWS refuses of a request to test one state, in its words (AWS, recorded)."""
+"""Validation of TestState requests, with AWS's messages (AWS, recorded)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,17 +11,20 @@ from asl.states import type_of
 __all__ = ["MODES", "check_answer", "check_context", "check_iterations", "check_mock"]
 
 MODES = ("STRICT", "PRESENT", "NONE")
-"""All that is there and required, only what is there, nothing: `fieldValidationMode`."""
+"""`fieldValidationMode`: check present and required fields, present fields only, nothing."""
 
 _PARSED = {("lambda", "invoke"): "Payload", ("bedrockruntime", "invokeModel"): "Body"}
-"""What the model has as bytes and a workflow gets from an integration as the JSON that it holds."""
+"""Fields with bytes in the model and parsed JSON in the result of the integration."""
 _KINDS = {"string": "a string", "text": "a string", "number": "a number", "boolean": "a boolean"}
 
 
 def check_answer(resource: str, result: Json, mode: str) -> None:
-    """Raise InvalidTest for a result that the action named by *resource* never has.
+    """Check a mocked result by the model of its action.
 
-    A task that waits has the result of something else than its action; it is not checked.
+    Results of tasks that wait (`.sync`, `.waitForTaskToken`) are not checked.
+
+    Raises:
+        InvalidTest: The action never returns such a result.
     """
     action = action_of(resource)
     if action is None or action.waits or mode == "NONE":
@@ -40,7 +43,7 @@ def check_answer(resource: str, result: Json, mode: str) -> None:
 def _faults(
     shapes: Mapping[str, Any], name: str, value: Json, field: str, strict: bool
 ) -> Iterator[str]:
-    """Yield what is wrong with a value of this shape, which is that of the field."""
+    """Yield the faults of the value of a field by its shape in the model."""
     shape = shapes.get(name, {})
     wanted = _wanted(name, shape)
     if wanted is not None and not _is(wanted, value):
@@ -111,7 +114,11 @@ _CONTEXT = {
 
 
 def check_configuration(configuration: Mapping[str, Json], mock: Mapping[str, Json] | None) -> None:
-    """Raise InvalidTest where iterations are to have failed that no mock stands for."""
+    """Check the configuration of a test.
+
+    Raises:
+        InvalidTest: A number of failed iterations is configured without a mock.
+    """
     if "mapIterationFailureCount" in configuration and mock is None:
         raise InvalidTest(
             "TestState does not support MapIterationFailureCount when a mock is not specified."
@@ -119,7 +126,12 @@ def check_configuration(configuration: Mapping[str, Json], mock: Mapping[str, Js
 
 
 def check_mock(state: Mapping[str, Json], mock: Mapping[str, Json] | None) -> None:
-    """Raise InvalidTest unless the state can have this mock, or do without one."""
+    """Check that a state can have this mock, or none.
+
+    Raises:
+        InvalidTest: AWS refuses the mock.
+        AslError: The validation mode is unknown.
+    """
     kind = state["Type"]
     if mock is None:
         if type_of(state).concurrent:
@@ -157,7 +169,11 @@ def _check_result(state: Mapping[str, Json], result: Json, mode: str) -> None:
 
 
 def check_context(state: Mapping[str, Json], context: Mapping[str, Json]) -> None:
-    """Raise InvalidTest unless this can be the context object of the state."""
+    """Check the context object of a request.
+
+    Raises:
+        InvalidTest: A field is unknown or has a wrong type.
+    """
     for name, value in context.items():
         if name == "Map":
             raise _unfit("'Map' field is not supported when mocking a Context object")
@@ -192,7 +208,11 @@ def _unfit(message: str) -> InvalidTest:
 
 
 def check_iterations(failures: int, iterations: int) -> None:
-    """Raise InvalidTest if more iterations are to have failed than there are."""
+    """Check the number of failed iterations.
+
+    Raises:
+        InvalidTest: It is larger than the number of iterations.
+    """
     if failures > iterations:
         raise InvalidTest(
             "Map iteration failure count must be less than or equal to the number of Map iterations"

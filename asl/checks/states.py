@@ -71,14 +71,14 @@ def _labels(workflow: CheckedWorkflow) -> Iterator[Finding]:
 
 
 def _homes(workflow: CheckedWorkflow) -> Iterator[tuple[str, Node]]:
-    """Yield every state with the document that it is written in: names are unique there."""
+    """Yield each state with the pointer of its document; names are unique per document."""
     for scope in workflow.scopes:
         for node in scope.nodes:
             yield scope.home, node
 
 
 def _comment(holder: Mapping[str, Json], pointer: str, *steps: str | int) -> Iterator[Finding]:
-    """Yield the comment of what stands at some steps below a pointer if it is no text."""
+    """Yield V-TOP-14 for a comment, below a pointer and steps, that is not a string."""
     comment = holder.get("Comment")
     if comment is not None and type(comment) is not str:
         place = "".join(f"/{step}" for step in (*steps, "Comment"))

@@ -79,7 +79,7 @@ def _open(unfilled: bool, jsonata: bool, computed: Container[str]) -> _Open:
     Args:
         unfilled: Whether parameters of a template have no values yet.
         jsonata: Whether the object is written in JSONata.
-        computed: The fields of which any part may be a query there.
+        computed: The fields with queries in any part.
     """
 
     def is_open(error: Any) -> bool:
@@ -199,7 +199,7 @@ def verbatim(name: str, steps: Iterable[str]) -> bool:
 def computed_form(name: str, steps: Sequence[str], expression: str) -> str | None:
     """Return what to write for the field at the end of a way to compute it; None if nothing can.
 
-    That is the field with `.$` at its end, or a template of which each member may be computed.
+    That is the field with `.$` at its end, or a template with computed members.
     """
     *_, around, schemas = _along(name, steps)
     field, value = steps[-1], compact(expression)
@@ -277,7 +277,7 @@ def shape(
 ) -> Iterator[Finding]:
     """Yield what the schema of this name has against a value, each thing once.
 
-    *pointer* is where the value stands. Failures that *is_open* tells are passed over.
+    *pointer* is the place of the value. Failures accepted by *is_open* are skipped.
     """
     if _accepts(name)(value):
         return
@@ -371,7 +371,7 @@ def _rule(name: str, error: Any) -> str:
 
 
 def _nodes(name: str, steps: Iterable[Any]) -> Iterator[Any]:
-    """Yield what stands on a way through a schema, from the schema itself on."""
+    """Yield the schemas along the steps of a path, beginning with the schema itself."""
     node: Any = _schema(name)
     yield node
     for step in steps:

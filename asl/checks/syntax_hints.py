@@ -1,6 +1,6 @@
-"""What people write who come from another language, and how JSONata says it.
+"""Hints for syntax of other languages in JSONata expressions.
 
-Only hints come of it: that something is wrong, and where, is known already.
+The parser has already found the fault and its place.
 """
 
 import re
@@ -15,14 +15,14 @@ __all__ = ["ALONE", "function_hint", "name_hint", "syntax_hint", "text_hint"]
 
 ALONE: Final = "an expression is written '{% ... %}', without blanks before or after"
 SHORT: Final = 200
-"""Characters of a text that is written anew in a hint."""
+"""Maximum characters of a text that a hint rewrites."""
 NEAR: Final = 40
-"""Characters in front of a fault in which the word that led to it is looked for."""
+"""Characters before a fault that are searched for its cause."""
 
-_COMPARES = "a single = compares, != tells what differs"
-_FUNCTION = "a function is written function($x) { ... }"
+_COMPARES = "write = to compare for equality, != for inequality"
+_FUNCTION = "write function($x) { ... } for a function"
 _BINDS = "($x := 1; $x + 1) binds a name; the last expression is the value"
-_ADDS = "nothing is changed in place: write $x + 1"
+_ADDS = "JSONata has no assignment operators: write $x + 1"
 _CHOOSES = "write condition ? value : other"
 _EACH = "array.expression gives one value for each item, $map(array, function($x) { ... }) too"
 
@@ -33,7 +33,7 @@ OPERATORS: Final[Mapping[str, str]] = {
     "<>": _COMPARES,
     "&&": "write the word 'and'; & joins texts",
     "||": "write the word 'or'",
-    "!": "$not(...) negates",
+    "!": "write $not(...) for a negation",
     "=>": _FUNCTION,
     "->": _FUNCTION,
     "++": _ADDS,
@@ -41,18 +41,18 @@ OPERATORS: Final[Mapping[str, str]] = {
     "+=": _ADDS,
     "-=": _ADDS,
     "//": "a comment is written /* ... */",
-    "?.": "a path over what is missing finds nothing: a point is enough",
+    "?.": "write a dot: a path over missing data is empty",
     "[?": "a filter has no question mark: [price < 10]",
     "**": "$power(base, exponent)",
     "^": "$power(base, exponent); ^ sorts: array^(key)",
     "..": "** goes down through all levels: $a.**.b",
     ";": _BINDS,
 }
-"""Operators that JSONata does not have."""
+"""Operators of other languages."""
 
 WORDS: Final[Mapping[str, str]] = {
     "not": OPERATORS["!"],
-    "is": "= compares, also with null; $exists(...) tells whether there is anything",
+    "is": "write = to compare, also with null; $exists(...) tests for a value",
     "if": _CHOOSES,
     "else": _CHOOSES,
     "let": _BINDS,
@@ -61,9 +61,9 @@ WORDS: Final[Mapping[str, str]] = {
     "return": "the last expression is the value: (...; $x)",
     "lambda": _FUNCTION,
     "for": _EACH,
-    "new": "there are no objects to make: $now() gives the time as a text, $millis() as a number",
+    "new": "JSONata has no constructors: $now() is the time as a string, $millis() as a number",
 }
-"""Words behind which JSONata expects no further one."""
+"""Keywords of other languages."""
 
 _CONVERTS = "$string(...) makes a text, $number(...) a number"
 _COUNTS = "$count(...) counts the items of an array, $length(...) the characters of a text"
@@ -76,7 +76,7 @@ NAMES: Final[Mapping[str, str]] = {
     "None": "write null",
     "nil": "write null",
     "NULL": "write null",
-    "undefined": "$exists(...) tells whether there is anything",
+    "undefined": "$exists(...) tests for a value",
     "this": "the input is $states.input",
     "JSON": _WRITES,
     "json": _WRITES,
@@ -122,10 +122,10 @@ FUNCTIONS: Final[Mapping[str, str]] = {
     "values": "object.* gives the values of its members",
     "eval": "$parse reads JSON text",
 }
-"""Functions that have another name here, or need none."""
+"""Functions of other languages."""
 
 _NOTICED_LATE = ("//", "^")
-"""Those that JSONata reads as something else, which then does not go on as it should."""
+"""Operators with another meaning in JSONata; the syntax error follows later."""
 _LONG = "join texts and values in one expression: {% 'text' & $value %}"
 _OPERATOR = re.compile(r"\[\?|\?\.|\.\.|\*\*|;|\^|//|[=!<>&|+-]+")
 _WORD = re.compile(r"(?<![\w$.])[a-z]+\b")
@@ -135,7 +135,7 @@ _FORMATTED = re.compile(r"(?<![\w$])f['\"]")
 
 
 def syntax_hint(source: str, offset: int) -> str | None:
-    """Say how that is written which stands where *source* could not be read any further."""
+    """Return the JSONata form of the foreign syntax at a syntax error; None if unknown."""
     start = max(0, offset - NEAR)
     before, near = source[start:offset], source[start : offset + NEAR]
     for found in _OPERATOR.finditer(near):
@@ -144,7 +144,7 @@ def syntax_hint(source: str, offset: int) -> str | None:
         if found[0] in OPERATORS and (beside or (ahead and found[0] in _NOTICED_LATE)):
             return OPERATORS[found[0]]
     if _LIST.search(before):
-        return "a list is written in brackets: $x in ['a', 'b']"
+        return "write a list in brackets: $x in ['a', 'b']"
     if _FORMATTED.search(before):
         return _JOINS
     for found in reversed([*_WORD.finditer(near)]):
@@ -154,19 +154,19 @@ def syntax_hint(source: str, offset: int) -> str | None:
 
 
 def name_hint(name: str) -> str | None:
-    """Say what is meant by a name that stands for nothing."""
+    """Return the hint for an unknown name; None without one."""
     if " " in name or "$" in name:
         return f"backticks are for names; texts have quotes, and {_JOINS}"
     return NAMES.get(name)
 
 
 def function_hint(name: str) -> str | None:
-    """Say which function is meant, or what does without one."""
+    """Return the hint for an unknown function; None without one."""
     return FUNCTIONS.get(name)
 
 
 def text_hint(text: str) -> str | None:
-    """Say how a text with expressions in it is written as a single one; None without any."""
+    """Return the hint to write a text with expressions as one expression; None without any."""
     opening, closing = DELIMITERS
     if len(text) > SHORT:
         return _LONG if closing in text.partition(opening)[2] else None
@@ -190,5 +190,5 @@ def text_hint(text: str) -> str | None:
 
 
 def _operand(expression: str) -> str:
-    """Return an expression as it stands beside `&`."""
+    """Return an expression as an operand of `&`."""
     return expression if _NAME.fullmatch(expression) else f"({expression})"

@@ -49,7 +49,7 @@ REACH: Final = (
 
 
 class _Policy(NamedTuple):
-    """A block as it stands in the document, and what it comes to over that of the document."""
+    """A Tools block as written, and combined with that of the document."""
 
     block: Mapping[str, Json]
     pointer: str
@@ -65,7 +65,7 @@ class _Policy(NamedTuple):
                 yield f"{self.pointer}/{'/'.join(steps)}/{index}", each
 
     def members(self, name: str) -> list[str]:
-        """Return the tools that a name stands for."""
+        """Return the tools of a category, or the tool of this name."""
         found = self.categories.get(name)
         return [each for each in found if type(each) is str] if type(found) is list else [name]
 
@@ -79,7 +79,7 @@ class _Policy(NamedTuple):
                 yield pointer, name, tool
 
     def denies(self) -> Callable[[str], bool]:
-        """Return what tells whether a tool is denied, here or by the document."""
+        """Return a predicate for tools that the block or the document denies."""
         names = [
             tool
             for field in ("Denied", "DeniedCategories")

@@ -162,7 +162,7 @@ class _Machine(NamedTuple):
         """Yield the states that no known transition leads to, and machines without an end."""
         reached = self.reached(roots)
         # AWS refuses a state that none leads to, not one that only such states do (measured); and
-        # the former also beside a StartAt that names no state (aws-cloudformation/cfn-lint#4074).
+        # the former also with a StartAt that names no state (aws-cloudformation/cfn-lint#4074).
         led = {*chain.from_iterable(self.after.values())} if self.workflow.profile.aws else set()
         for node in self.scope.nodes:
             if node.name not in reached:
@@ -233,7 +233,7 @@ class _Machine(NamedTuple):
         return reached
 
     def may_end(self, node: Node) -> bool:
-        """Whether the machine may end at this state, or go on where nobody knows."""
+        """Return whether the machine may end at this state, or has an unknown target there."""
         return ends(node) or not self.scope.names.issuperset(self.after[node.name])
 
 

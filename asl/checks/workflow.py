@@ -1,7 +1,7 @@
-"""A document as the checks see it: its machines and their states, whatever else is in it.
+"""A document split into its machines and states for the checks.
 
-Nothing here assumes that the document is sound. What has not the shape of a machine or a state is
-left out of the walk; the schemas report it.
+The document may be invalid: values without the shape of a machine or a state are skipped; the
+schemas report them.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -50,7 +50,7 @@ class MachineScope(NamedTuple):
     isolated: bool = False
     """Whether variables of the outer machines are out of reach: a distributed Map."""
     home: str = ""
-    """The pointer of what it is written in: the document, or what an Include holds."""
+    """The pointer of its document: empty, or that of an included machine."""
     template: bool = False
     """Whether that is a template (Specification 9.2)."""
     unfilled: bool = False
@@ -58,15 +58,15 @@ class MachineScope(NamedTuple):
 
     @property
     def included(self) -> bool:
-        """Whether it is itself what an Include holds."""
+        """Whether it is the machine of an Include."""
         return self.pointer == self.home != ""
 
 
 class JsonataString(NamedTuple):
-    """A string that is evaluated when it stands between the delimiters.
+    """A string of a JSONata state; it is an expression if it has the delimiters.
 
-    `source` is what stands between the delimiters, None for a string that is no expression.
-    `wanted` is the JSON type that must come out, `members` are those of `$states` that exist here.
+    `source` is the expression without delimiters, None for another string. `members` are the
+    members of `$states` at this place, `wanted` is the required JSON type of the result.
     """
 
     pointer: str
@@ -77,12 +77,12 @@ class JsonataString(NamedTuple):
 
     @property
     def lead(self) -> int:
-        """How many characters stand before the source."""
+        """The number of characters before the source."""
         return self.text.index(self.source or "", len(DELIMITERS[0]))
 
 
 class CheckedWorkflow(NamedTuple):
-    """A whole document and what the caller of a check knows about its surroundings."""
+    """A document under check, with the names that the caller has bound."""
 
     value: Mapping[str, Json]
     profile: Profile
@@ -91,29 +91,29 @@ class CheckedWorkflow(NamedTuple):
     names: frozenset[str]
     """The names of the states of all machines."""
     words: frozenset[str]
-    """The types of the states, and the fields of states and machines, as if none was computed."""
+    """The state types and the field names of states and machines, without the suffix `.$`."""
     suggestions: Suggestions
     agents: Collection[str] | None
     resources: Collection[str] | None
     express: bool
     workflows: Collection[str] | None
     name: str
-    """What the document itself is called."""
+    """The name of the document."""
     heads: Mapping[str, Mapping[str, Json]]
-    """What included documents say beside their machines, by the pointers of these."""
+    """The fields of included documents apart from the machine, by the machine's pointer."""
     queries: dict[str, ParsedQuery | ExpressionFault]
     """The JSONata expressions read so far, by their text."""
     written: dict[str, Sequence[JsonataString]]
-    """What may be one in the states looked at so far, by their pointers."""
+    """The possible expressions of each state visited so far, by its pointer."""
 
     @property
     def unfilled(self) -> bool:
-        """Whether `{{name}}` in its texts stands for a parameter (Specification 9.2)."""
+        """Whether `{{name}}` in its strings is a parameter (Specification 9.2)."""
         return _unfilled(self.value)
 
     @property
     def module(self) -> bool:
-        """Whether the document is only a supply of states (Specification 9.4)."""
+        """Whether the document is a module of states (Specification 9.4)."""
         return type(self.value) is dict and self.value.get("Module") is True
 
     def nodes(self) -> Iterator[Node]:
@@ -174,12 +174,23 @@ def _scopes(
     outer: MachineScope | None = None,
     holder: Node | None = None,
     isolated: bool = False,
-    beside: MachineScope | None = None,
+    document: MachineScope | None = None,
 ) -> Iterator[MachineScope]:
-    """Yield a machine and those within; *beside* is one that is written in the same document."""
+    """Yield a machine and its nested ones.
+
+    Args:
+        value: The machine.
+        pointer: Its place.
+        profile: The profile of the check.
+        language: The query language of the machine.
+        outer: The machine around it.
+        holder: The state of the outer machine that it is part of.
+        isolated: Whether the variables of outer machines are out of reach.
+        document: A machine of the same document; None if this one begins a document.
+    """
     states = value.get("States")
-    template = "Parameters" in value if beside is None else beside.template
-    unfilled = _unfilled(value) if beside is None else beside.unfilled
+    template = "Parameters" in value if document is None else document.template
+    unfilled = _unfilled(value) if document is None else document.unfilled
     names = frozenset(states) if type(states) is dict else frozenset()
     nodes = tuple(
         Node(
@@ -195,7 +206,7 @@ def _scopes(
         for name, state in (states.items() if type(states) is dict else ())
         if type(state) is dict
     )
-    home = pointer if beside is None else beside.home
+    home = pointer if document is None else document.home
     scope = MachineScope(
         value, pointer, nodes, names, outer, holder, isolated, home, template, unfilled
     )
@@ -246,12 +257,12 @@ def objects(holder: Mapping[str, Json], field: str) -> Sequence[tuple[int, Mappi
 
 
 def handlers(state: Mapping[str, Json], field: str) -> Sequence[tuple[int, Mapping[str, Json]]]:
-    """Return the retriers (`Retry`) or catchers (`Catch`) of a state; none if nobody reads them."""
+    """Return the retriers (`Retry`) or catchers (`Catch`) of a state; none if its type has none."""
     return objects(state, field) if type_of(state).effect else ()
 
 
 def below(holder: Mapping[str, Json], *steps: str) -> Mapping[str, Json]:
-    """Return the object at the end of a way, an empty one where there is none."""
+    """Return the object at the end of steps, an empty one if there is none."""
     value: Json = holder
     for step in steps:
         value = value.get(step) if type(value) is dict else None

@@ -1,6 +1,6 @@
 """Coverage: which states and transitions of documents the cases have taken.
 
-It is read from the events of the cases, so any interpreter that tells them can be looked at.
+It is read from the events of the cases, so it works with any interpreter that reports them.
 Rules of a Choice that lead to the same state are one transition; the beginning and the end of a
 machine are none.
 """
@@ -69,7 +69,7 @@ class _Taken:
     machine: MachineGraph
     states: set[str] = field(default_factory=set)
     ways: set[tuple[str, str, str, bool | None]] = field(default_factory=set)
-    """Pointer of a machine, source, target, and whether an error was caught, if that was told."""
+    """Pointer of a machine, source, target, and whether an error was caught; None if unknown."""
 
 
 class CoverageRun(NamedTuple):

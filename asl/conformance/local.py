@@ -106,7 +106,7 @@ def _run(
 ) -> tuple[Result, str | None]:
     """Run a case and resume it as it says; returns the result and why going on was refused.
 
-    *hearing* are the bindings of those who take what is told.
+    *hearing* are the bindings of listeners.
     """
     memory = dict.fromkeys(("memory", *request.get("memory", ())), ProcessMemory())
     given = {**hearing, "memory": memory}
@@ -177,14 +177,14 @@ def children_listener(told: list[Json]) -> Callable[[Event], None]:
 class _Whole:
     """Listens to an execution for the sake of the items of its distributed Maps.
 
-    What these do stands in histories of their own, though in the same document.
+    They have histories of their own, in the same document.
     """
 
     def __init__(self, told: list[Json]) -> None:
         self.told = told
 
     def __call__(self, event: Event) -> None:
-        """Leave what stands in the history of the whole."""
+        """Ignore events of the execution itself."""
 
     def within(self, place: object) -> "_Within":
         """Return the listener of what the state at a place starts."""
@@ -196,7 +196,7 @@ class _Within:
         self.told = told
 
     def of(self, execution: Execution) -> _Whole:
-        """Return the listener of one of them; nobody hears one of another document."""
+        """Return the listener of a child execution; other documents are ignored."""
         return _Child(self.told) if isinstance(execution, ChildExecution) else _Whole([])
 
 

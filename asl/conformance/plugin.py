@@ -23,12 +23,12 @@ COVERAGE: Final = "--asl-coverage"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--asl-coverage`."""
-    text = "say which states and transitions of documents no case and no use of asl_run takes"
+    text = "report states and transitions of documents that no case and no use of asl_run takes"
     parser.getgroup("asl").addoption(COVERAGE, action="store_true", help=text)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say what the cases and the tests in Python have taken."""
+    """Report the coverage of documents by cases and by tests in Python."""
     if not config.getoption(COVERAGE):
         return
     from asl.conformance.pytest_items import coverage_lines

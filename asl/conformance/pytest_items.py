@@ -1,4 +1,4 @@
-"""What pytest collects of suites: a file of cases, its cases, and what these have covered."""
+"""pytest collectors: suites, their cases, and coverage."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ class SuiteFile(pytest.File):
     """A suite; its items are its cases."""
 
     def collect(self) -> Iterator[CaseItem]:
+        """Yield the cases of the suite; raises CollectError for an invalid one."""
         try:
             cases = load_suite(self.path)
         except AslError as error:
@@ -61,6 +62,7 @@ class CaseItem(pytest.Item):
         self.extra_keyword_matches.update(case.tags)
 
     def runtest(self) -> None:
+        """Run the case; raises DifferentOutcome if it fails."""
         case, covers = self.case, self.config.getoption(COVERAGE)
         if covers:
             case = with_events(case)

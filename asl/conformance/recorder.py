@@ -52,7 +52,7 @@ class Recording:
         result: Result,
         workflows: Mapping[str, Document] | None = None,
     ) -> dict[str, Json]:
-        """Return the run as a case: expects what it came to, with agents that answer the same.
+        """Return the run as a case that expects its result, with scripted agents.
 
         *workflows* are those that the document may start.
         """
@@ -60,7 +60,7 @@ class Recording:
         mocks: dict[str, list[_Exchange]] = {}
         others: dict[str, dict[str, list[_Exchange]]] = {"agent": {}, "resource": {}}
         for each in self.calls:
-            # A mock stands for the agent of a Task of this document, and for no other.
+            # A mock replaces the agent of a Task of this document only.
             mocked = each.execution == execution.id and not each.target.aside
             name = each.target.state if mocked else each.target.name
             (mocks if mocked else others[each.target.kind]).setdefault(name, []).append(each)

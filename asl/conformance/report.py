@@ -40,7 +40,7 @@ def coverage_text(covered: DocumentCoverage) -> str:
 
 
 def verdict_text(verdict: CaseResult, *, colour: bool = False) -> str:
-    """Return a verdict as lines: outcome, id, title, and where it stands and why it failed."""
+    """Return the result of a case as lines: outcome, id, title, place and reasons."""
     case = verdict.case
     head = f"{_painted(verdict.outcome, verdict.outcome, colour)} {printable(case.id)}"
     lines = [f"{head}: {printable(case.title)}" if case.title else head]

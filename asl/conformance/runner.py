@@ -361,7 +361,7 @@ def _short(value: Json) -> str:
 
 _Judge = Callable[[Json, Observation], Iterator[str]]
 _EXACT: Mapping[str, _Judge] = {"events": _exact_events, "diagnostics": _exact_diagnostics}
-"""Those of facts of which a case may say that there are no others."""
+"""Facts that a case may require completely."""
 _JUDGES: Mapping[str, _Judge] = {
     "status": _status,
     "output": _output,

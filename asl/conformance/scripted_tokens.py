@@ -1,4 +1,4 @@
-"""A desk at which scripts answer, also for people: the `answers` of a case."""
+"""Scripted answers to task tokens and approvals: the `answers` of a case."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ScriptedTaskTokens"]
 
 
 class ScriptedTaskTokens(TaskTokens):
-    """Answers a token as soon as it is open, by the script of its state, on the virtual clock."""
+    """Answers an open token by the script of its state, on the virtual clock."""
 
     def __init__(self, scripts: Mapping[str, Json]) -> None:
         super().__init__(patience=0)
@@ -27,7 +27,7 @@ class ScriptedTaskTokens(TaskTokens):
     def waiting(
         self, call: Call, clock: Clock, kept: AnswerRecorder | None = None
     ) -> Iterator[TokenWait]:
-        """Keep a token open; meanwhile its script runs."""
+        """Open a token and run its script."""
         script = self.scripts.get(call.state_name)
         with super().waiting(call, clock, kept) as wait:
             if script is None:
@@ -44,13 +44,13 @@ class ScriptedTaskTokens(TaskTokens):
     def offer(
         self, activity: str, wait: TokenWait, payload: Json, begun: Callable[[str | None], object]
     ) -> None:
-        """Let a worker have a task at once, if the state has a script."""
+        """Give the task to a worker immediately if the state has a script."""
         super().offer(activity, wait, payload, begun)
         if wait.state in self.scripts:
             self.get_activity_task(activity, "worker", wait=0)
 
     async def decide(self, request: dict[str, Json], call: Call) -> Json:
-        """Answer for people by the script of the state; without one it is for later."""
+        """Answer an approval by the script of the state; None if it has none."""
         script = self.scripts.get(request["state"])
         return None if script is None else await script.answer(request, call)
 
@@ -65,7 +65,7 @@ class ScriptedTaskTokens(TaskTokens):
 
 
 class _Outside:
-    """What a script uses of a call, by way of the desk."""
+    """The part of a call that a script uses."""
 
     def __init__(self, desk: TaskTokens, token: str) -> None:
         self.desk = desk

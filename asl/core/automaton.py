@@ -31,7 +31,7 @@ CHUNK: Final = 1_024
 MAX_REMEMBERED: Final = 100_000
 """Words of memory (eight bytes each) for all cached states of a program."""
 STATE: Final = 80
-"""Words of memory of a state beside its instructions."""
+"""Words of memory of a state without its instructions."""
 ENTRY: Final = 10
 """Words of memory of a dictionary entry, or of a thread in a step."""
 

@@ -73,7 +73,7 @@ def at_most_one(*fields: str) -> str:
 
 
 def exactly_one(*fields: str) -> str:
-    """Return the message for the absence of all fields of which one is required."""
+    """Return the message for an object without exactly one of these fields."""
     return f"This object should have only one of the following fields: {_set(fields)}"
 
 

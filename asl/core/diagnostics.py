@@ -256,7 +256,7 @@ def _shortened(text: str) -> str:
 def raise_for_errors(document: WrittenDocument, findings: Iterable[Finding]) -> None:
     """Raise InvalidDocument with all findings if one of them is an error."""
     found = dict.fromkeys(findings)
-    if any(map(is_error, found)):  # places are for those who are told
+    if any(map(is_error, found)):  # places cost time, so only a raised error has them
         raise InvalidDocument(place(document, found))
 
 

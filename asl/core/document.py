@@ -71,9 +71,9 @@ class Composition(NamedTuple):
 
     `written` is the value as its file has it, `imports` are the imported documents. `origins` maps
     JSON Pointers of the value to the document and pointer where that part is written. `findings`
-    were found during the composition. `heads` are the fields beside the machine of included
-    documents and of a filled template, by the machine's pointer. `arguments` maps the pointer of a
-    string that is exactly one argument of an Include to the pointer of that argument.
+    were found during the composition. `heads` are the fields of included
+    documents and of a filled template apart from the machine, by its pointer. `arguments` maps the
+    pointer of a string that is exactly one argument of an Include to the pointer of that argument.
     """
 
     written: Json
@@ -248,7 +248,7 @@ def open_source(
     format: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Source:
-    """Return the text without parsing it; see `read` for arguments and errors."""
+    """Return the text without parsing it; see `read` for arguments and what it raises."""
     if format not in (None, "json", "yaml"):
         raise AslError(f"unknown format {format!r}: json or yaml")
     raw, name = _raw(what, name, limits)

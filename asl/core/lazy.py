@@ -106,7 +106,11 @@ class shared_cached_property(Generic[V]):  # noqa: N801  # it decorates, as `cac
 
 
 def load_plugin(entry: EntryPoint) -> object:
-    """Load the object of an entry point."""
+    """Load the object of an entry point.
+
+    Raises:
+        AslError: Its import fails.
+    """
     try:
         return entry.load()
     except (Exception, SystemExit) as fault:  # foreign code, which is run by its import
@@ -122,7 +126,14 @@ def plugin_error(entry: EntryPoint, problem: str) -> AslError:
 
 @contextmanager
 def wrap_errors(what: str) -> Iterator[None]:
-    """Raise an AslError, which begins with *what*, for anything that code of a plug-in raises."""
+    """Convert exceptions of plug-in code to AslError.
+
+    Args:
+        what: The beginning of the message.
+
+    Raises:
+        AslError: The block raised an exception.
+    """
     try:
         yield
     except AslError:

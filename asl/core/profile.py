@@ -117,7 +117,7 @@ class Profile(NamedTuple):
                 raise AslError(f"the quota {name!r} is a positive integer or None, not {value!r}")
         limits = {name: value for name, value in quotas.items() if name in QUOTAS}
         bounds = {name: value or UNBOUNDED for name, value in quotas.items() if name in BOUNDS}
-        # Profiles without quotas are known by the one object that stands for none.
+        # Profiles without quotas share one object, by which they are recognized.
         changed = self.quotas._replace(**limits) if limits else self.quotas
         name, _, _ = self.name.partition(":")
         profile = self.with_limits(**bounds)._replace(quotas=changed)

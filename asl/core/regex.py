@@ -96,7 +96,7 @@ def _count_reading(pattern: Any, text: str | bytes, spend: Spend, leading: int =
         pattern: A pattern of RE2.
         text: The text to read.
         spend: Counts the steps.
-        leading: Places of the pattern of which at most one is looked at for each character.
+        leading: Places of the pattern; at most one is tested for each character.
     """
     _, places = _costs(pattern.pattern)
     places -= leading
@@ -108,7 +108,7 @@ _LITERALS = lazy_pattern(r"(?:\(\?[imsU]+\))?(?:[^\\.\[*+?{(]|\\x[0-9a-f]{2}|\\b
 """Alternatives of plain texts, whose automaton has no more states than they have characters."""
 
 _SPECIAL = lazy_pattern(r"[\x00-/:-@\[-^`{-\x7f]")
-"""ASCII beside letters, digits and `_`; as a negated class it would take 10 ms to compile."""
+"""ASCII except letters, digits and `_`; as a negated class it would take 10 ms to compile."""
 
 
 def escape(text: str) -> str:
@@ -127,7 +127,7 @@ class _Group:
 
     def __init__(self) -> None:
         self.endless = False
-        """Whether a repetition without end stands in it."""
+        """Whether it has an unbounded repetition."""
         self.choice = False
         """Whether it has alternatives."""
         self.places = 0
@@ -148,7 +148,7 @@ def _costs(pattern: str) -> tuple[bool, int]:
         return False, 0
     groups, ahead = [_Group()], False
     ended = _Group()
-    """What a repetition that stands here repeats."""
+    """The operand of a repetition at this place."""
     for match in _ATOM.finditer(pattern):
         atom = match[0]
         if match["least"] or atom in "*+?":

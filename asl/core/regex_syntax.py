@@ -150,7 +150,7 @@ class _Parser:
         raise ValueError(f"{message}: {part}")
 
     def take(self, part: str) -> bool:
-        """Read a part of the text if it stands here."""
+        """Read this text if it comes next."""
         found = self.text.startswith(part, self.at)
         self.at += len(part) if found else 0
         return found
@@ -201,7 +201,7 @@ class _Parser:
         return Repetition(item, *counts, greedy)
 
     def counts(self) -> tuple[int, int | None] | None:
-        """Read an operator of repetition, if one stands here."""
+        """Read an operator of repetition if one comes next."""
         for operator, least, most in (("*", 0, None), ("+", 1, None), ("?", 0, 1)):
             if self.take(operator):
                 return least, most
@@ -324,7 +324,7 @@ class _Parser:
         return [(letter, letter)], []
 
     def escape(self, start: int) -> tuple[Ranges, list[Test]]:
-        """Read what stands behind a backslash: ranges, and sets that are no ranges."""
+        """Read the escape after a backslash: ranges, and sets that are no ranges."""
         letter = self.text[self.at : self.at + 1]
         self.at += 1
         if letter.lower() in _CLASSES and letter:

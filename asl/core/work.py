@@ -147,7 +147,11 @@ class ReadingPace:
 
 @contextmanager
 def fail_beyond_limits() -> Iterator[None]:
-    """Turn WorkExceeded within the block into StateError (States.Runtime)."""
+    """Convert WorkExceeded to a failure of the state.
+
+    Raises:
+        StateError: `States.Runtime`; the block exceeded a work limit.
+    """
     try:
         yield
     except WorkExceeded as error:

@@ -152,7 +152,7 @@ class _Open:
 
 
 def _wrapped(value: Json, span: Span, key: str) -> tuple[dict[str, Json], Span]:
-    """The object with one member that a tagged node stands for."""
+    """Return the object with one member for a tagged node."""
     return {key: value}, Span(span.at, {key: span})
 
 
@@ -184,7 +184,7 @@ class _Builder:
         self.anchors: dict[str, _Anchor | None] = {}
 
     def feed(self, event: Any) -> None:
-        """Take one parser event; ruamel's classes are told apart by their names."""
+        """Take one parser event; ruamel's classes are distinguished by their names."""
         self.at = event.start_mark.index
         self.written += 1 + (getattr(event, "anchor", None) is not None)
         if self.written > self.limits.max_yaml_nodes:

@@ -69,7 +69,7 @@ def test_every_habit_has_an_example() -> None:
     [(each, OPERATORS[key]) for key, queries in SYNTAX.items() for each in queries]
     + [(each, WORDS[key]) for key, queries in SPOKEN.items() for each in queries]
     + [
-        ("$a in (1, 2)", "a list is written in brackets: $x in ['a', 'b']"),
+        ("$a in (1, 2)", "write a list in brackets: $x in ['a', 'b']"),
         ("f'Hello {$a}'", "& joins texts, $append(...) arrays"),
     ],
 )

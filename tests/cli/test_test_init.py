@@ -34,7 +34,7 @@ def test_paths_without_a_case_are_printed(asl: Asl, folder: Path) -> None:
     (folder / "second.asl.json").write_text(document.replace('"Next": "Sort"', selector))
     done = asl("test", "init", "second.asl.json")
     assert (
-        "no data was found that leads through Judge > Sort > Accepted: it goes on to Rejected "
+        "no data was found that leads through Judge > Sort > Accepted: it continues at Rejected "
         "instead of Accepted" in done.stderr
     )
     assert "wrote 2 cases to" in done.stderr

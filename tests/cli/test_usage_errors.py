@@ -31,7 +31,7 @@ FILES = {
     [
         ("run agents.yaml", 2, "is an agents file: use it in 'asl run DOC --agents agents.yaml'"),
         ("plan agents.yaml", 2, "is an agents file"),
-        ("run judge.asl.json --agents judge.asl.json", 2, "this is a document, and no agents file"),
+        ("run judge.asl.json --agents judge.asl.json", 2, "this is a workflow, not an agents file"),
         ("run judge.asl.json --agents number.yaml", 2, "or an object, not of type number"),
         ("run judge.asl.json", 1, "= hint: bind it: --agent Judge=module:function"),
         ("run judge.asl.json --agent Jugde=mine:judge", 1, "= hint: did you mean 'Jugde'?"),

@@ -249,7 +249,7 @@ def test_what_cannot_be_found_is_named() -> None:
     ]
     cases, missed, _ = draft_cases(asl.load(document), 100)
     assert [case["expect"]["visited"] for case in cases] == [["T", "C", "No"]]
-    assert missed == [(("T", "C", "Yes"), "it goes on to No instead of Yes")]
+    assert missed == [(("T", "C", "Yes"), "it continues at No instead of Yes")]
 
 
 QUERIES = [

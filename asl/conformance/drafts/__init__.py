@@ -1,7 +1,7 @@
-"""Cases for the ways through a document, each of which was tried.
+"""Draft cases for the paths through a document.
 
-What an execution came to that was given what a way needs is the case. A way that was not taken all
-the same (its data comes out of a template that cannot be followed) is left to a person.
+Each path is executed with computed inputs and answers; its result becomes the expectation of the
+case. A path that no inputs take, for example because a template makes its data, is reported.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ __all__ = ["UntakenPath", "draft_cases"]
 
 
 class UntakenPath(NamedTuple):
-    """How ways begin that were tried and not taken."""
+    """The beginning of paths that no execution took."""
 
     names: tuple[str, ...]
-    """Up to the state that is not reached, or fails."""
+    """The states up to the one that is not reached or fails."""
     why: str
-    """What happens instead."""
+    """The actual course of the execution."""
 
 
 def draft_cases(
     document: Document, limit: int, profile: str = "default", data: Json = None
 ) -> tuple[list[dict[str, Json]], list[UntakenPath], bool]:
-    """Return a case for each way that could be taken, the other ways, and whether these are all.
+    """Return the cases of taken paths, the untaken paths, and whether all paths were tried.
 
     Args:
-        document: What the cases are about.
-        limit: How many ways are tried.
-        profile: The profile under which the cases run.
-        data: An input to begin with, None to make one of what the states read.
+        document: The document to test.
+        limit: The maximum number of paths.
+        profile: The profile of the cases.
+        data: An input to begin with; None to compute one from the expressions of the states.
 
     Raises:
         InvalidDocument: The document cannot be run.
     """
-    # Called as when the case is run: what is random, and the names in the output, depend on it.
+    # The name of the case's run: random values and names in the output depend on it.
     program = replace(asl.compile(document, profile=profile), name=UNNAMED)
     machine = document.whole
     cases: dict[str, dict[str, Json]] = {}
@@ -85,7 +85,7 @@ def draft_cases(
         if data is None:
             given, result = _lean(given, result, attempt)
         course = compact(_course(result))
-        if course in cases:  # several ways wait for the same people
+        if course in cases:  # several paths pause at the same approval
             continue
         cases[course] = {
             "id": f"{document.name}/{len(cases) + 1}",
@@ -103,9 +103,9 @@ def draft_cases(
 def _begins(
     machine: Mapping[str, Json], way: WorkflowPath, unsaid: Sequence[tuple[Json, Json]], known: Json
 ) -> Iterator[RunInputs]:
-    """Yield what is tried first for a way, with an item for each Map, then with none.
+    """Yield the first inputs to try for a path: with an item for each Map, then with none.
 
-    An input that is *known* is tried as it is, then with what else the way needs, then changed.
+    A *known* input is tried unchanged, then completed with the needs of the path, then changed.
     """
     seen: list[RunInputs] = []
     for items in (True, False):
@@ -130,10 +130,7 @@ def _merged(value: Json, other: Json) -> Json:
 
 
 def _lean(given: RunInputs, result: Result, attempt: Attempts) -> tuple[RunInputs, Result]:
-    """Return the same without the members of the input that its way does not need.
-
-    All are left where there are no more steps to try that.
-    """
+    """Remove members of the input that the path does not need, as long as steps are left."""
     for name in given.data if type(given.data) is dict else ():
         if attempt.left <= 0:
             break
@@ -146,12 +143,12 @@ def _lean(given: RunInputs, result: Result, attempt: Attempts) -> tuple[RunInput
 
 
 def _course(result: Result) -> list[Json]:
-    """Return what happened, and why it failed where it did, without the data."""
+    """Return the events of a result with their errors, without data."""
     return [[each.type, each.path, each.details.get("error")] for each in result.events]
 
 
 def _titled(machine: Mapping[str, Json], way: WorkflowPath, result: Result) -> str:
-    """Return the states of a way, each with the errors by which it goes on."""
+    """Return the title of a case: its states, with the errors that were caught."""
     catchers = {
         step.name: machine["States"][step.name]["Catch"][step.index]
         for step in way
@@ -162,7 +159,7 @@ def _titled(machine: Mapping[str, Json], way: WorkflowPath, result: Result) -> s
 
 
 def _expected(result: Result) -> dict[str, Json]:
-    """Return what a case expects that came to this."""
+    """Return the expectations of a case with this result."""
     expect: dict[str, Json] = {"status": result.status, "visited": result.visited}
     if result.ok:
         expect["output"] = literal(result.output)
@@ -172,11 +169,11 @@ def _expected(result: Result) -> dict[str, Json]:
 
 
 def _left(way: WorkflowPath, result: Result) -> str:
-    """Say where an execution has left a way."""
+    """Describe where an execution left a path."""
     names = [step.name for step in way]
     for expected, found in zip(names, result.visited, strict=False):
         if expected != found:
-            return f"it goes on to {found} instead of {expected}"
+            return f"it continues at {found} instead of {expected}"
     last = result.visited[-1] if result.visited else names[0]
     if result.status == "FAILED":
         cause = (result.cause or "").partition("\n")[0]
@@ -186,7 +183,7 @@ def _left(way: WorkflowPath, result: Result) -> str:
 
 
 def _asides(part: Json) -> Iterator[tuple[str, Json]]:
-    """Yield the agents that a document asks beside those of its Tasks, with what they answer."""
+    """Yield the agents outside of Tasks (rules, validators, debates), with their answers."""
     if type(part) is list:
         for each in part:
             yield from _asides(each)
@@ -202,7 +199,7 @@ def _asides(part: Json) -> Iterator[tuple[str, Json]]:
 
 
 def _written(part: Json) -> Iterator[str]:
-    """Yield the buckets to which a document writes results; `TEXT` for one that its data names."""
+    """Yield the buckets of result writers; `TEXT` for a computed name."""
     if type(part) is list:
         for each in part:
             yield from _written(each)
@@ -221,4 +218,4 @@ _ANSWERS: Mapping[str, Json] = {
     "Validator": {"valid": True},
     "Using": {"summary": "text"},
 }
-"""What agents answer by the fields that name them: rules and validators, summarisers."""
+"""Field that names an agent -> its answer: rules, validators, summarizers."""

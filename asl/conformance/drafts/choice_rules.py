@@ -1,4 +1,4 @@
-"""What the data must be for a Choice state to take one of its transitions."""
+"""Data that make a Choice state take a given transition."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ _CONDITION = re.compile(
 
 
 def rule_facts(rules: Sequence[Mapping[str, Json]], index: int | None) -> Facts:
-    """Return the facts by which the rule of this index is the first to hold, None for no rule."""
+    """Return facts that make the rule of this index match first; None for the Default."""
     facts: Facts = {}
     for rule in rules[:index]:
         facts |= _holds(rule, False)
@@ -63,7 +63,7 @@ _TESTS: Mapping[str, tuple[Json, Json]] = {
 
 
 def _compared(operator: str, operand: Json, wanted: bool) -> Json:
-    """Return a value of which a comparison holds, or does not."""
+    """Return a value that satisfies a comparison, or violates it."""
     if operator in _TESTS:
         return _TESTS[operator][0 if operand is wanted else 1]
     if operator == "StringMatches":

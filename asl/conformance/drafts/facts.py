@@ -1,6 +1,6 @@
-"""Where the data of a state comes from: facts about it, followed back through what makes it.
+"""Facts about the data of states, traced back to the input and the results of tasks.
 
-Only plain paths are followed; what a function makes is not known.
+Only plain paths are traced, not the results of functions.
 """
 
 import re
@@ -39,7 +39,7 @@ __all__ = [
 Place: TypeAlias = tuple[str | int, ...]
 """Names of members and positions of items."""
 Facts: TypeAlias = dict[Place, Json]
-"""What must stand where in a state's data; `ABSENT` where nothing may stand."""
+"""Required values by place in a state's data; `ABSENT` for no value."""
 
 ABSENT: Json = object()
 TEXT: Json = "text"
@@ -70,7 +70,7 @@ def read_of_input(machine: Mapping[str, Json]) -> Facts:
 
 
 def outside(facts: Facts, place: Place | None) -> Facts:
-    """Return the facts that a value written to a place does not decide."""
+    """Return the facts outside of a place."""
     if place is None:
         return facts
     return {at: value for at, value in facts.items() if at[: len(place)] != place}
@@ -94,16 +94,16 @@ _TAKEN: Mapping[str, Json] = {
     "Pick": {},
     "StringToJson": "{}",
 }
-"""What functions take as their first argument, where it is no text."""
+"""Sample first arguments of intrinsic functions, where they are not strings."""
 _ALIKE = ("MathAdd", "MathSubtract", "MathMultiply", "ArrayConcat", "JsonMerge", "Merge")
-"""Those of which all arguments are as the first one."""
+"""Functions with all arguments of the type of the first."""
 _BEGUN = r"(?<![\w$])\$(states\.(?:input|result)|\w*)"
 _QUERIED = re.compile(_BEGUN + r"((?:\.[A-Za-z_]\w*|\[\d\])+)")
 _READ = re.compile(_BEGUN + rf"({_STEP}+)")
 """In a path; in a query a hyphen is a minus."""
 _INPUT, _RESULT = "states.input", "states.result"
 _COUNTED = re.compile(r"(?:[-+*/%]|[<>]=?\s*-?\d)")
-"""What stands behind a path that leads to a number."""
+"""The text after a path that must lead to a number."""
 _ASKED: Mapping[str, Json] = {
     **{key: [1] for key in ("sum", "average", "max", "min")},
     **dict.fromkeys(("abs", "ceil", "floor", "power", "range", "round", "sqrt"), 1),
@@ -115,7 +115,7 @@ _ASKED: Mapping[str, Json] = {
     "parse": "{}",
     "toMillis": "2024-01-01T00:00:00Z",
 }
-"""What JSONata's functions take as their first argument, where it is no text."""
+"""Sample first arguments of JSONata functions, where they are not strings."""
 _THEN_COUNTED = ("formatBase", "pad", "partition", "power", "range", "round", "substring")
 """Those that take a number behind it."""
 _SAMPLES: Mapping[str, Json] = {"number": 1, "timestamp": "2024-01-01T00:00:00Z"}
@@ -137,7 +137,7 @@ _WRITTEN = ("Path", "ProgressPath", "ResultPath")
 
 
 def read(state: Mapping[str, Json], items: Json = None) -> Facts:
-    """Return facts about what a state reads of its input, so that it is there.
+    """Return facts about the parts of the input that a state reads.
 
     *items* are those of a Map.
     """
@@ -211,13 +211,13 @@ def queried(state: Mapping[str, Json]) -> tuple[Facts, Facts]:
 
 
 def firmest(facts: Facts, others: Facts) -> Facts:
-    """Return both facts; where they differ the others hold, except those that say nothing."""
+    """Merge facts; the others win, except those with the sample text."""
     said = {at: value for at, value in others.items() if at not in facts or value != TEXT}
     return facts | said
 
 
 def _reads(template: Json, dynamic: bool = False) -> Iterator[tuple[str, Place, Json]]:
-    """Yield what the expressions of a template read: of which data, where, and a value for it."""
+    """Yield the root, the place and a sample value of each path in a template."""
     if type(template) is dict:
         for key, each in template.items():
             read = key.endswith((".$", "Fields", "Path", "Variable")) and key not in _WRITTEN
@@ -233,7 +233,7 @@ def _reads(template: Json, dynamic: bool = False) -> Iterator[tuple[str, Place, 
 
 
 def _sample(before: str, behind: str) -> Json:
-    """Return a value of the kind that a query asks for, by what stands around a path in it."""
+    """Return a sample value for a path in a query, by the text around it."""
     if _COUNTED.match(behind.lstrip()) or before.rstrip().endswith(("-", "+", "*", "/")):
         return 1
     called, _, given = before.rpartition("(")
@@ -307,7 +307,7 @@ def remembered(state: Mapping[str, Json]) -> Facts:
 
 
 def beside(more: Facts, facts: Facts) -> Facts:
-    """Return facts with those of others that are about other places."""
+    """Add facts about other places."""
     found = dict(facts)
     for place, value in more.items():
         if not any(at[: len(place)] == place[: len(at)] for at in facts):
@@ -316,7 +316,7 @@ def beside(more: Facts, facts: Facts) -> Facts:
 
 
 def passed(state: Mapping[str, Json], facts: Facts) -> Facts:
-    """Return what must be there before a Pass."""
+    """Return the facts before a Pass state."""
     if "Output" in state:
         return _source(state["Output"], facts, r"\{%\s*\$states\.input((?:\.\w+)*)\s*%\}")
     place = place_of(state.get("ResultPath", "$"))
@@ -328,7 +328,7 @@ def passed(state: Mapping[str, Json], facts: Facts) -> Facts:
 
 
 def of_item(state: Mapping[str, Json], facts: Facts) -> Facts:
-    """Return what an item of a Map must be, of which its machine is to get what the facts say."""
+    """Return facts about an item of a Map by those about the input of its processor."""
     if "ItemBatcher" in state:
         batch = facts.get(("Items",))
         first = batch[0] if type(batch) is list and batch else {}
@@ -356,7 +356,7 @@ def _selected(template: Json, facts: Facts) -> Facts:
 
 
 def _source(template: Json, facts: Facts, pattern: str) -> Facts:
-    """Do the same for an `Output` whose expressions are plain paths."""
+    """Like `_selected`, for an `Output` with plain paths as expressions."""
     found: Facts = {}
     for at, value in facts.items():
         inner, rest = template, at
@@ -380,7 +380,7 @@ def value_of(facts: Facts) -> Json:
 
 
 def put(holder: Json, place: Place, value: Json) -> Json:
-    """Return a value with another one at a place; what stands in the way there is replaced.
+    """Return a value with another one at a place; other values on the path are replaced.
 
     `ABSENT` makes the objects around the place, and puts nothing there.
     """

@@ -150,7 +150,7 @@ def _asked(
             error = catcher["ErrorEquals"][0]
             name = "States.TaskFailed" if error == "States.ALL" else error
             script: Json = {"raise": {"Error": name}}
-            # What a reader raises is told as States.ItemReaderFailed, whatever it is.
+            # Every error of a reader is reported as States.ItemReaderFailed.
             first = 1 if "ItemReader" in state and error not in _OF_READERS else 0
             for task in islice(tasks_of(step.name, state), first, first + 1):
                 scripts.setdefault(task, []).insert(0, script)

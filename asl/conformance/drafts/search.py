@@ -23,7 +23,7 @@ ALL_STEPS: Final = 10_000
 MORE_STEPS: Final = 10_000
 """Steps of those attempts, after which no further way is tried."""
 ATTEMPT: Final = 4
-"""Steps that an attempt counts, beside one for each state that it enters."""
+"""Steps of an attempt, plus one for each state that it enters."""
 
 
 class Attempts:
@@ -77,7 +77,7 @@ def _further(
     usual: Sequence[Json],
     attempt: Attempts,
 ) -> Found:
-    """Return where changes lead of which each leads further than the one before.
+    """Change the inputs step by step, each change leading further than the one before.
 
     Where none does, one leads on after which something else is in the way.
     """
@@ -221,20 +221,25 @@ _USUAL: Final[tuple[Json, ...]] = (
 def _values(states: Sequence[Json], usual: Sequence[Json]) -> list[Json]:
     """Return the values that states speak of, those of the last one first, and usual ones."""
     last, *before = reversed(states)
-    told = [*_told(last), *usual, *_USUAL, *(value for state in before for value in _told(state))]
-    return list({compact(value): value for value in told}.values())
+    values = [
+        *_state_values(last),
+        *usual,
+        *_USUAL,
+        *(value for state in before for value in _state_values(state)),
+    ]
+    return list({compact(value): value for value in values}.values())
 
 
-def _told(state: Json) -> Iterator[Json]:
-    """Yield the values that a state speaks of, and those beside them."""
+def _state_values(state: Json) -> Iterator[Json]:
+    """Yield the literals of a state and their neighbours."""
     for literal in _literals(state):
         if type(literal) is not str or len(literal) <= _LONGEST:
             yield literal
-            yield from _beside(literal)
+            yield from _neighbours(literal)
 
 
 def _literals(part: Json) -> Iterator[Json]:
-    """Yield what stands in a state, and a value for each schema in it."""
+    """Yield the literals of a state, and a sample for each schema in it."""
     if type(part) is dict:
         if type(part.get("properties")) is dict:
             yield _sample(part)
@@ -251,8 +256,8 @@ def _literals(part: Json) -> Iterator[Json]:
         yield part
 
 
-def _beside(literal: Json) -> Iterator[Json]:
-    """Yield values beside one: numbers next to it, and those that a text holds."""
+def _neighbours(literal: Json) -> Iterator[Json]:
+    """Yield neighbours of a value: the next numbers, and the numbers in a text."""
     if type(literal) is str:
         for number in _NUMBER.findall(literal):
             yield _number(number)
