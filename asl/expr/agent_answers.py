@@ -1,4 +1,4 @@
-"""The answers of agents without the usage that they report (Specification 7)."""
+"""Answers of agents, separate from the reported usage (Specification 7)."""
 
 from typing import Final
 
@@ -7,14 +7,14 @@ from asl.core.values import Json
 __all__ = ["ANSWER", "USAGE_KEYS", "answer_of"]
 
 USAGE_KEYS: Final = frozenset({"_tokens", "_usage", "_cost"})
-"""The keys under which a raw result reports what it has used."""
+"""The keys of the usage in a raw result."""
 ANSWER: Final = "response"
-"""The key of the answer of a language model, beside its usage."""
+"""The key of the answer of a language model in a result with usage."""
 _ASIDE: Final = (*USAGE_KEYS, "model", "messages", "finish_reason")
 
 
 def answer_of(result: Json) -> Json:
-    """Return the answer of an agent as its document sees it: without the usage beside it.
+    """Return the answer of an agent without its usage.
 
     Args:
         result: Raw result of a call.
