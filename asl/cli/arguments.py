@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypedDict
 
 import click
 
+from asl.agents.registry import FileBindings
 from asl.cli.console import has_colour
 from asl.cli.project import Project
 from asl.core.diagnostics import InvalidDocument
@@ -29,8 +30,8 @@ __all__ = [
     "Command",
     "Origin",
     "list_files",
-    "names_in_agents_files",
     "origin_options",
+    "read_agents_files",
     "read_document",
     "read_documents",
     "read_folder",
@@ -426,17 +427,12 @@ def read_workflows(pairs: Iterable[str], origin: Origin) -> "dict[str, Document]
     return found
 
 
-def names_in_agents_files(
-    files: Iterable[str],
-) -> tuple[frozenset[str] | None, frozenset[str] | None]:
-    """Return the names of agents and of resources in agents files; None if there is no file."""
+def read_agents_files(files: Iterable[str]) -> FileBindings:
+    """Return what agents files bind, as it is written there; the last file wins."""
     from asl.agents.file import load_bindings
 
+    bound = FileBindings()
     with report_as_usage():
-        each = [load_bindings(file, build=False) for file in files]
-    if not each:
-        return None, None
-    return (
-        frozenset(name for bound in each for name in bound.agents),
-        frozenset(name for bound in each for name in bound.resources),
-    )
+        for file in files:
+            bound = bound | load_bindings(file, build=False)
+    return bound

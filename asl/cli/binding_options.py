@@ -1,7 +1,7 @@
 """Options that bind the names of a document to implementations."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 import asl
+from asl.agents.function import DocumentFunction
 from asl.agents.registry import FileBindings
 from asl.bindings import Bindings, find_startable_workflows
 from asl.cli.arguments import (
@@ -26,6 +27,7 @@ from asl.core.document import Document, Loadable
 from asl.core.errors import AslError
 from asl.core.lazy import lazy_pattern
 from asl.core.python_imports import import_object
+from asl.documents.defined_agents import unbound_code
 from asl.effects.delivery import Sinks, named_sink
 from asl.engine.memory import Memory
 from asl.program import Program
@@ -50,6 +52,11 @@ AGENT = click.option(
 _OPTIONS = (
     AGENTS,
     AGENT,
+    click.option(
+        "--allow-code",
+        is_flag=True,
+        help="Import the Python functions that the document names, from beside it.",
+    ),
     click.option(
         "--bucket",
         "bucket_pairs",
@@ -119,7 +126,16 @@ _OPTIONS = (
 
 
 _FLAGS = (
-    *("--agents", "--agent", "--bucket", "--mock", "--workflow", "--notify", "--request-link"),
+    *(
+        "--agents",
+        "--agent",
+        "--allow-code",
+        "--bucket",
+        "--mock",
+        "--workflow",
+        "--notify",
+        "--request-link",
+    ),
     *("--memory", "--pool", "--sink", "--policy"),
 )
 """The options in the order of the fields of `BindingOptions`."""
@@ -131,6 +147,7 @@ class BindingOptions(NamedTuple):
 
     agent_files: tuple[str, ...]
     agent_pairs: tuple[str, ...]
+    allow_code: bool
     bucket_pairs: tuple[str, ...]
     mock_cases: tuple[str, ...]
     workflow_pairs: tuple[str, ...]
@@ -145,7 +162,11 @@ class BindingOptions(NamedTuple):
     def options(self) -> list[str]:
         """The options as words of a command, without the passwords of URLs."""
         words: list[str] = []
-        for flag, values in zip(_FLAGS, self, strict=True):
+        given: dict[str, tuple[str, ...] | bool] = dict(zip(_FLAGS, self, strict=True))
+        for flag, values in given.items():
+            if isinstance(values, bool):
+                words += [flag] * values
+                continue
             for value in values:
                 words += [flag, _PASSWORD.sub("://...@", value)]
         return words
@@ -175,7 +196,12 @@ class BindingOptions(NamedTuple):
         """
         if document is None and self.mock_cases:
             raise click.UsageError("--mock needs a document: use it with 'asl run'")
+        if document is None and self.allow_code:
+            text = "--allow-code needs a document: bind its functions with --agent"
+            raise click.UsageError(text)
         bound = bind_agents(self.agent_files, self.agent_pairs, quiet=quiet)
+        if self.allow_code and document is not None:
+            bound.agents.update(_code(document, bound.agents))
         return {
             "agents": bound.agents,
             "resources": bound.resources,
@@ -241,6 +267,22 @@ def bind_agents(
         except AslError as error:
             raise AslError(f"--agent {name}: {error}") from None
     return bound
+
+
+def _code(document: "Program | Document", agents: Container[str]) -> dict[str, Any]:
+    """Return the functions that a document names and nothing is bound to, from beside it.
+
+    Those of a stored program are looked for in the current folder.
+    """
+    if isinstance(document, Document):
+        value, folder = document.whole, Path(document.source.name or "").resolve().parent
+    else:
+        value, folder = document.document, Path()
+    with stdout_to_stderr():
+        return {
+            name: DocumentFunction(import_object(str(each.code), (folder, Path())), each)
+            for name, each in unbound_code(value, agents).items()
+        }
 
 
 def _startable_workflows(

@@ -8,6 +8,7 @@ from typing import TypedDict
 
 import click
 
+from asl.agents.registry import FileBindings
 from asl.checks import check
 from asl.checks.aws import unreadable
 from asl.cli import console
@@ -16,8 +17,8 @@ from asl.cli.arguments import (
     PROFILE,
     QUOTA,
     Origin,
-    names_in_agents_files,
     origin_options,
+    read_agents_files,
     read_documents,
     read_folder,
     read_workflows,
@@ -30,6 +31,11 @@ from asl.core.errors import DocumentNotFound
 from asl.core.profile import Profile
 from asl.core.render.formats import RENDERERS
 from asl.core.render.text import render_text
+from asl.documents.defined_agents import (
+    check_definitions,
+    names_answered_by_tools,
+    unbound_code,
+)
 
 __all__ = ["check_command"]
 
@@ -37,8 +43,7 @@ __all__ = ["check_command"]
 class BoundNames(TypedDict):
     """The names that are bound; None if unknown."""
 
-    agents: Collection[str] | None
-    resources: Collection[str] | None
+    bound: FileBindings | None
     workflows: Collection[str] | None
 
 
@@ -105,7 +110,7 @@ def check_command(
     chosen = select_profile(profile, quotas)
     if format_ == "aws" and not chosen.aws:
         raise click.UsageError("--format aws needs --profile aws")
-    agents, resources = names_in_agents_files(agent_files)
+    bound = read_agents_files(agent_files) if agent_files else None
     startable = read_workflows(workflow_pairs, origin) or None
     if not origin["parameters"]:
         origin["parameters"] = None  # check a template for any parameters
@@ -118,7 +123,7 @@ def check_command(
     reports: list[Report] = []
     missing = []
     checked = set(documents)
-    names: BoundNames = {"agents": agents, "resources": resources, "workflows": startable}
+    names: BoundNames = {"bound": bound, "workflows": startable}
     settings: CheckSettings = {"strict": strict, "express": express}
     for name in documents:
         try:
@@ -171,7 +176,31 @@ def _reports(
         elif is_agents_file(each):
             yield check_agents(each, strict=settings["strict"])
         else:
-            yield check(each, profile, **names, **settings)
+            yield from _of_document(each, profile, names, settings)
+
+
+def _of_document(
+    document: Document, profile: Profile, names: BoundNames, settings: CheckSettings
+) -> Iterator[Report]:
+    """Yield what is found in a document, and how far its own agents are bound."""
+    bound, workflows = names["bound"], names["workflows"]
+    if bound is None:
+        yield check(document, profile, workflows=workflows, **settings)
+        return
+    tools = {**bound.servers, **bound.tools}
+    answered = names_answered_by_tools(document, tools)
+    code = unbound_code(document.whole, bound.agents)
+    yield check(
+        document,
+        profile,
+        agents=[*bound.agents, *answered, *code],
+        resources=bound.resources,
+        workflows=workflows,
+        **settings,
+    )
+    report = check_definitions(document, bound.agents, tools, strict=settings["strict"])
+    if report:
+        yield report
 
 
 def _without_repeats(reports: Iterable[Report]) -> list[Report]:

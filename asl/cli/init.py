@@ -8,9 +8,12 @@ from pathlib import Path
 import click
 
 from asl.cli import console
+from asl.cli.arguments import DEFAULT_ORIGIN, read_document
 from asl.cli.console import Exit
+from asl.core.document import Document
 from asl.core.environment import data_folder
 from asl.core.errors import AslError
+from asl.documents.agents_file import draft_agents_file
 
 __all__ = ["init_command"]
 
@@ -104,12 +107,20 @@ EXAMPLES = ("article", "change", "goal", "question", "review", "support")
     help="Create an example with agents, budgets, tools, memory and approvals instead.",
 )
 @click.option(
+    "--from",
+    "source",
+    metavar="DOC",
+    help="Write an agents file for this document of any language instead.",
+)
+@click.option(
     "--name",
     metavar="NAME",
     help="Base name of the files; by default judge, or that of the example.",
 )
-def init_command(folder: str, example: str | None, name: str | None) -> Exit:
+def init_command(folder: str, example: str | None, source: str | None, name: str | None) -> Exit:
     """Create a first document with its agents file and test cases; print how to run them.
+
+    With --from, create an agents file that lists the agents, tools and MCP servers of a document.
 
     Existing files are not overwritten.
 
@@ -118,13 +129,19 @@ def init_command(folder: str, example: str | None, name: str | None) -> Exit:
         BadParameter: The name has other characters.
         AslError: A file exists.
     """
-    name = name or example or "judge"
+    if example is not None and source is not None:
+        raise click.UsageError("--example and --from exclude each other")
+    document = None if source is None else read_document(source, DEFAULT_ORIGIN)
+    name = name or example or ("judge" if document is None else document.name)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise click.BadParameter(
             f"{name!r} must be letters, digits, '-' and '_', with a letter or digit first",
             param_hint="--name",
         )
-    texts, commands = _first_files(name) if example is None else _example_files(example, name)
+    if document is not None:
+        texts, commands = _agents_file(document, str(source), name, folder)
+    else:
+        texts, commands = _first_files(name) if example is None else _example_files(example, name)
     place = Path(folder)
     there = [file for file in texts if os.path.lexists(place / file)]
     if there:
@@ -147,6 +164,17 @@ def _first_files(name: str) -> tuple[dict[str, str], list[str]]:
         f"asl check {document} {agents}",
         f'asl run {document} --agents {agents} --input \'{{"text": "A poem."}}\'',
         f"asl test {cases}",
+    ]
+
+
+def _agents_file(
+    document: Document, source: str, name: str, folder: str
+) -> tuple[dict[str, str], list[str]]:
+    """Return the agents file of a document, and commands to use it."""
+    agents, path = f"{name}.agents.yaml", os.path.relpath(source, folder)
+    return {agents: draft_agents_file(document)}, [
+        f"asl check {shlex.quote(path)} --agents {agents}",
+        f"asl run {shlex.quote(path)} --agents {agents}",
     ]
 
 

@@ -15,6 +15,7 @@ from asl.cli.arguments import (
     QUOTA,
     Origin,
     origin_options,
+    read_agents_files,
     read_document,
     read_input,
     select_profile,
@@ -32,6 +33,11 @@ from asl.core.errors import AslError, ExpressionFault
 from asl.core.pointers import resolve_pointer, tokens
 from asl.core.profile import Profile
 from asl.core.values import Json
+from asl.documents.defined_agents import (
+    check_definitions,
+    names_answered_by_tools,
+    unbound_code,
+)
 from asl.effects.clock import Clock, VirtualClock, WallClock
 from asl.effects.runtime import Listener
 from asl.engine.events import Event
@@ -179,7 +185,17 @@ def run_command(
         *(() if store_file is None else (ACTIVITIES,)),
     ]
     read_as = select_profile(profile, quotas)
-    program = _compile(loaded, bound, served, read_as, strict, ignore_blocks, quiet, detach)
+    program = _compile(
+        loaded,
+        bound,
+        served,
+        read_as,
+        strict,
+        ignore_blocks,
+        quiet,
+        detach,
+        read_agents_files(binding.agent_files).agents,
+    )
     if requestor is None and not quiet:
         _warn_missing_requestor(program)
     with ExitStack() as stack:  # the messages read from the store, so it stays open for them
@@ -305,6 +321,7 @@ def _compile(
     ignore_blocks: bool,
     quiet: bool,
     detach: bool,
+    specs: Mapping[str, Json],
 ) -> "Program":
     """Check and compile a document; warn about names without a binding.
 
@@ -312,11 +329,14 @@ def _compile(
     """
     from asl.checks import check
 
+    specs = {**dict.fromkeys(bound["agents"] or {}, ""), **specs}
+    tools, code = bound["tools"] or {}, unbound_code(document.whole, bound["agents"] or {})
+    answered = [*names_answered_by_tools(document, tools), *code]
     report = check(
         document,
         profile,
         strict=strict,
-        agents=bound["agents"],
+        agents=[*(bound["agents"] or ()), *answered],
         resources=[*(bound["resources"] or ()), *served],
         workflows=bound["workflows"] or {},
         for_run=True,
@@ -332,9 +352,12 @@ def _compile(
     )
     if not report.ok:
         raise InvalidDocument(report)
-    warnings = Report(report.of(Severity.WARNING), document)
-    if warnings and not quiet:
-        console.print_warnings(warnings)
+    defined = check_definitions(document, specs, tools, strict=strict)
+    defined.raise_for_errors()
+    for found in (report, defined):
+        warnings = Report(found.of(Severity.WARNING), found.document)
+        if warnings and not quiet:
+            console.print_warnings(warnings)
     return compile_workflow(document.whole, profile, document.name)
 
 
