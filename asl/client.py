@@ -117,7 +117,7 @@ class StepFunctions:
             if given not in known:
                 raise AslError(f"no {what} {given!r:.100}; there are {', '.join(known)}")
         if not isinstance(maxResults, int) or not 0 <= maxResults <= MAX_RESULTS:
-            raise AslError(f"maxResults is from 0 to {MAX_RESULTS}, not {maxResults!r:.100}")
+            raise AslError(f"'maxResults' must be from 0 to {MAX_RESULTS}, got {maxResults!r:.100}")
         try:
             report = check(_read(definition), profile="aws", express=type == "EXPRESS")
         except InvalidDocument as refusal:
@@ -131,7 +131,7 @@ class StepFunctions:
 def _read(definition: str) -> Document:
     """Read a text, which is never taken as the path of a file."""
     if type(definition) is not str:
-        raise AslError(f"definition is a text of JSON, not {definition!r:.100}")
+        raise AslError(f"'definition' must be JSON text, got {definition!r:.100}")
     return load(definition.encode(errors="surrogatepass"), format="json")
 
 
@@ -157,7 +157,7 @@ def _mock(mock: Any) -> Mapping[str, Json]:
 
 def _parsed(text: str, what: str, code: str = "ValidationException") -> Any:
     if type(text) is not str:
-        raise AslError(f"{what} is a text of JSON, not {text!r:.100}")
+        raise AslError(f"{what} must be JSON text, got {text!r:.100}")
     try:
         return read_data(text)
     except ValueError:

@@ -120,9 +120,9 @@ def test_an_input_that_is_no_json_is_refused() -> None:
 
 
 def test_values_in_place_of_texts_are_refused() -> None:
-    with pytest.raises(asl.AslError, match="the input is a text of JSON"):
+    with pytest.raises(asl.AslError, match="the input must be JSON text"):
         answer_to(PASS, input={})
-    with pytest.raises(asl.AslError, match="definition is a text of JSON"):
+    with pytest.raises(asl.AslError, match="'definition' must be JSON text"):
         client.test_state(definition=PASS)  # type: ignore[arg-type]
 
 

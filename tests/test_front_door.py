@@ -205,7 +205,7 @@ MISUSES: list[tuple[Any, dict[str, Any], str]] = [
         "the names in 'resources' must be text, got int",
     ),
     (asl.check, {"document": PASS, "workflows": 1}, "'workflows' must be a list of names, got int"),
-    (asl.plan, {"document": PASS, "prices": 1}, "prices are a mapping from models to prices"),
+    (asl.plan, {"document": PASS, "prices": 1}, "'prices' must be a mapping from models to prices"),
     (asl.resume, {"result": None, "checkpoint": "c"}, "needs a Result, got NoneType"),
     (asl.run, {"workflow": PASS, "listener": 1}, "'listener' must be a function that takes"),
     (asl.run, {"workflow": PASS, "listener": _hears}, "'listener' must be a plain function"),
@@ -225,23 +225,26 @@ MISUSES: list[tuple[Any, dict[str, Any], str]] = [
         (asl.run, {"workflow": PASS, name: ["x"]}, f"'{name}' must be a mapping from .*, got list")
         for name in ("agents", "tools", "workflows", "buckets", "pools", "sinks", "checkpoints")
     ),
-    (asl.test_state, {"definition": PASS, "state": ["x"]}, "a state has a name"),
+    (asl.test_state, {"definition": PASS, "state": ["x"]}, "'state' must be the name of a state"),
     (asl.StepFunctions().test_state, {"definition": "\ud800"}, "not UTF-8"),
     (asl.StepFunctions().test_state, {"definition": "{}", "mock": "x"}, "mock is a mapping"),
-    (asl.TaskTokens().send_task_success, {"taskToken": "t", "output": "\ud800"}, "no JSON"),
+    (asl.TaskTokens().send_task_success, {"taskToken": "t", "output": "\ud800"}, "not JSON text"),
     (
         asl.run,
         {"workflow": PASS, "agents": {3: print}},
         "'agents' must be a mapping .*, got the key 3",
     ),
-    (asl.open_store, {"path": ""}, "a store is a file"),
+    (asl.open_store, {"path": ""}, "a store must be a file"),
     (
         asl.open_store,
         {"path": "s.db", "agents": ["x"]},
         "'agents' must be a mapping from .*, got list",
     ),
     (asl.open_store, {"path": "s.db", "listener": 1}, "'listener' must be a function that takes"),
-    *((asl.open_store, {"path": each}, "no store can be") for each in ("\0", "\ud800", "x" * 999)),
+    *(
+        (asl.open_store, {"path": each}, "cannot be a store")
+        for each in ("\0", "\ud800", "x" * 999)
+    ),
 ]
 
 

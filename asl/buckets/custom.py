@@ -51,7 +51,7 @@ class CustomBucket:
                 if found is None:
                     return
                 if not isinstance(found, StoredObject) or type(found.key) is not str:
-                    raise TypeError(f"objects() yielded {found!r:.100}, which is no StoredObject")
+                    raise TypeError(f"objects() yielded {found!r:.100}, not a StoredObject")
             yield found
 
 
@@ -106,7 +106,7 @@ class _BucketFile(RawIOBase):
 def _check_file(file: object, made_by: str, method: str) -> None:
     """Raise TypeError for a value without the methods of a file."""
     if not (hasattr(file, method) and hasattr(file, "close")):
-        raise TypeError(f"{made_by}() returned {type(file).__name__}, which is no binary file")
+        raise TypeError(f"{made_by}() returned {type(file).__name__}, which is not a binary file")
 
 
 @contextmanager
@@ -120,6 +120,4 @@ def _failing(bucket: str) -> Iterator[None]:
     except BaseException as error:  # user code
         if is_control_flow(error):
             raise
-        raise ObjectFault(
-            f"the bucket {bucket!r} that was given: {describe_exception(error)}"
-        ) from error
+        raise ObjectFault(f"the bucket {bucket!r}: {describe_exception(error)}") from error

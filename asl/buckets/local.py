@@ -28,7 +28,7 @@ def check_key(bucket: str, key: str) -> None:
             "bucket, like 'data/rows.csv', without '..' and without a '/' in front"
         )
     if "\0" in key or "\\" in key:
-        raise ObjectFault(f"the key {key!r} holds a character that no file's name may have")
+        raise ObjectFault(f"the key {key!r} contains a character that file names cannot have")
 
 
 def no_object(bucket: str, key: str, others: Iterable[str]) -> ObjectFault:
@@ -45,7 +45,9 @@ class MemoryBucket:
     def __init__(self, name: str, contents: MutableMapping[str, str | bytes]) -> None:
         for key, content in contents.items():
             if not (isinstance(key, str) and isinstance(content, str | bytes)):
-                raise AslError(f"the bucket {name!r} maps keys to texts or bytes, not {content!r}")
+                raise AslError(
+                    f"the bucket {name!r} must map keys to texts or bytes, got {content!r}"
+                )
         self.name = name
         self.contents = contents
 
@@ -97,7 +99,7 @@ class FolderBucket:
 
     def __init__(self, name: str, root: Path) -> None:
         if not root.is_dir():
-            raise AslError(f"the bucket {name!r} is mapped to {str(root)!r}, which is no folder")
+            raise AslError(f"the bucket {name!r} is mapped to {str(root)!r}, which is not a folder")
         self.name = name
         self.root = root.resolve()
 

@@ -313,7 +313,7 @@ class ApprovalProcess:
             answer = await caller.reach(handler, self.asked.shown, call)
             return copy_result(answer, caller.limit, state)
         except NotJson as error:
-            raise StateError("States.InvalidApproval", f"the answer is no JSON: {error}") from None
+            raise StateError("States.InvalidApproval", f"the answer is not JSON: {error}") from None
         except BaseException as raised:
             # The handler is user code: any exception is its failure.
             failure = unwrap_group(raised)

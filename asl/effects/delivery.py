@@ -192,7 +192,7 @@ def _sink(name: str, channel: Mapping[str, Json], sinks: Sinks) -> Sink:
     if kind == "stdout":
         return _print
     raise AslError(
-        f"nobody takes the events of the channel {name!r}: give a function, "
+        f"no sink is bound for the channel {name!r}: give a function, "
         f"sinks={{{kind!r}: ...}}, or --sink {kind}=MODULE:FUNCTION on the command line"
     )
 

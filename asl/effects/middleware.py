@@ -152,12 +152,12 @@ class _Layer:
         try:
             return copy_result(effect.payload, self.limit, effect.name or effect.state)
         except NotJson as error:
-            raise TypeError(f"the payload is no JSON value: {error}") from None
+            raise TypeError(f"the payload is not a JSON value: {error}") from None
 
     def _check(self, effect: Effect, answer: Json) -> None:
         """Raise TypeError for an invalid answer of the middleware."""
         if effect.kind == "request" and not any(answer is each for each in self.answers):
-            raise TypeError("it returned another decision than that of `proceed`")
+            raise TypeError("the decision differs from that of `proceed`")
 
     def _blame(self, effect: Effect, failure: BaseException) -> str:
         name = getattr(self.middleware, "__qualname__", type(self.middleware).__qualname__)

@@ -21,7 +21,7 @@ class Prices(Mapping[str, Price]):
         given: Any = own
         if not (given is None or isinstance(given, Mapping)):
             found = type(own).__name__
-            raise AslError(f"prices are a mapping from models to prices, not {found}")
+            raise AslError(f"'prices' must be a mapping from models to prices, got {found}")
         self.known: dict[str, Price | None] = {
             model: _price(model, written) for model, written in (own or {}).items()
         }

@@ -168,7 +168,7 @@ def _subject(document: Document, name: str | None, profile: Profile) -> SingleSt
     if name is None:
         raise AslError(f"name the state to test; {_listed(subjects)}")
     if not isinstance(name, str):
-        raise AslError(f"a state has a name, it is not {type(name).__name__}")
+        raise AslError(f"'state' must be the name of a state, got {type(name).__name__}")
     if name not in subjects:
         raise InvalidTest(NOT_FOUND, hint=did_you_mean(name, subjects) or _listed(subjects))
     return subjects[name]
@@ -231,7 +231,7 @@ class _FixedBucket:
         return BytesIO(text.encode())
 
     def create(self, key: str) -> BinaryIO:
-        raise ObjectFault("a trial writes nothing")
+        raise ObjectFault("a state test cannot write objects")
 
     def objects(self, prefix: str) -> Iterator[StoredObject]:
         return iter(())

@@ -134,7 +134,7 @@ class TaskTokenService(ABC):
         """
         for text in (error, cause):
             if not (text is None or isinstance(text, str)):
-                raise AslError(f"error and cause of a failure are texts, not {text!r}")
+                raise AslError(f"'error' and 'cause' must be texts, got {text!r}")
         check_token(taskToken)
         self._settle(taskToken, None, CallbackError(error, cause))
         return {}
@@ -202,7 +202,7 @@ class TaskTokens(TaskTokenService):
 
     def __init__(self, *, patience: float = PATIENCE) -> None:
         if not 0 <= patience < float("inf"):
-            raise AslError(f"patience is a number of seconds, not {patience!r}")
+            raise AslError(f"'patience' must be a number of seconds, got {patience!r}")
         self.patience = patience
         self._changed = threading.Condition()
         self._open: dict[str, TokenWait] = {}
@@ -445,7 +445,9 @@ def check_activity(arn: str) -> None:
         AslError: It is not.
     """
     if not isinstance(arn, str) or not _ACTIVITY.fullmatch(arn):
-        raise AslError(f"{arn!r} is no activity: arn:aws:states:REGION:ACCOUNT:activity:NAME")
+        raise AslError(
+            f"{arn!r} is not the ARN of an activity: arn:aws:states:REGION:ACCOUNT:activity:NAME"
+        )
 
 
 def check_token(token: str) -> None:
@@ -455,7 +457,7 @@ def check_token(token: str) -> None:
         InvalidToken: It is not.
     """
     if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-        raise InvalidToken(f"this is no task token: {token!r:.100}")
+        raise InvalidToken(f"not a task token: {token!r:.100}")
 
 
 def read_output(output: Json) -> Json:
@@ -468,11 +470,11 @@ def read_output(output: Json) -> Json:
         try:
             return copy_foreign(output)
         except NotJson as fault:
-            raise InvalidOutput(f"the output is no JSON value: {fault}") from None
+            raise InvalidOutput(f"the output is not a JSON value: {fault}") from None
     try:
         return read_data(output)
     except ValueError as fault:
         raise InvalidOutput(
-            f"the output is no JSON text ({fault}); a text itself is written with quotes: "
+            f"the output is not JSON text ({fault}); a text itself is written with quotes: "
             f"{compact(replace_surrogates(output))!r:.100}"
         ) from None

@@ -337,7 +337,7 @@ class Call:
             TypeError: The message is not text.
         """
         if not isinstance(message, str):
-            raise TypeError(f"a message is text, not {type(message).__name__}")
+            raise TypeError(f"'message' must be text, got {type(message).__name__}")
         percent, message = (
             self.hide(percent),
             self.hide(replace_surrogates(message))[:LONGEST_MESSAGE],
@@ -357,7 +357,7 @@ class Call:
             StateError: States.DataLimitExceeded; all pieces together exceed the size of an answer.
         """
         if not isinstance(text, str):
-            raise TypeError(f"a piece of an answer is text, not {type(text).__name__}")
+            raise TypeError(f"'text' must be text, got {type(text).__name__}")
         if self.listener is not None:
             self.listener(text)
         self.heartbeat()
@@ -414,9 +414,7 @@ class Call:
             AslError: The agent is a plain function, which cannot await it.
         """
         if self.agent is not None and self.agent.blocking:
-            raise AslError(
-                "call.sleep is awaited: make the function async, or let it wait with time.sleep"
-            )
+            raise AslError("call.sleep must be awaited: make the function async, or use time.sleep")
         return self.performer.pause(seconds)
 
     def attach(self, performer: Performer, beat: Callable[[], object] | None = None) -> None:

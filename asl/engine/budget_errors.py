@@ -63,7 +63,7 @@ def _unpriced(state: str, model: str | None) -> StateError:
 def _unreported(state: str, fault: str) -> StateError:
     return StateError(
         "Agent.InvalidOutput",
-        f"state '{state}': the agent reports {fault}, which is no usage, so nothing can be held "
+        f"state '{state}': the agent reports {fault}, which is not a usage, so nothing can be held "
         "against the budget: _tokens, _cost, and input and output of _usage are numbers from 0",
     )
 

@@ -187,7 +187,7 @@ class MemoryView:
         try:
             own = copy_foreign(value)
         except NotJson as error:
-            raise TypeError(f"what is remembered under {key!r} is no JSON: {error}") from None
+            raise TypeError(f"the value of the key {key!r} is not JSON: {error}") from None
         request: dict[str, Json] = {"do": "write", "key": _key(key), "value": own}
         request |= {"merge": merge, "overwrite": overwrite}
         if ttl is not None:
@@ -206,7 +206,7 @@ class MemoryView:
     def _asked(self, right: str, request: dict[str, Json]) -> Json:
         if self._over:
             raise RaisedError(
-                "States.Permissions", "the call is over, and so is its use of the memory"
+                "States.Permissions", "the call has ended, so its memory cannot be used"
             )
         if not getattr(self._rights, right):
             raise RaisedError("States.Permissions", f"the state's Memory block {right} nothing")
@@ -220,5 +220,5 @@ class MemoryView:
 
 def _key(key: str) -> str:
     if type(key) is not str or not key:
-        raise TypeError(f"a key is a text that is not empty, not {key!r}")
+        raise TypeError(f"'key' must be a non-empty text, got {key!r}")
     return key

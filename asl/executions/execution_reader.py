@@ -81,7 +81,7 @@ class ExecutionReader:
             ExecutionNotFound: There is none.
         """
         if not isinstance(name, str):
-            raise AslError(f"the name of an execution must be a string, not {type(name).__name__}")
+            raise AslError(f"the name of an execution must be a string, got {type(name).__name__}")
         found = find_execution(self.session, name) or find_execution(
             self.session, name.rpartition(":")[2]
         )

@@ -110,7 +110,7 @@ class Runner:
         report: Callable[[str, Result | str], object] | None = None,
     ) -> None:
         if type(concurrency) is not int or concurrency < 1:
-            raise AslError(f"the concurrency of a runner is 1 or more, not {concurrency!r}")
+            raise AslError(f"'concurrency' must be 1 or more, got {concurrency!r}")
         self.executor = executor
         self.bindings = bindings
         self.clock = clock

@@ -36,7 +36,7 @@ def bind_memory(memory: Any) -> dict[str, Memory]:
 def _backend(name: Any) -> str:
     if name not in BACKENDS:
         hint = did_you_mean(str(name), BACKENDS) or f"there are {', '.join(BACKENDS)}"
-        raise AslError(f"no memory backend is called {name!r} ({hint})")
+        raise AslError(f"unknown memory backend {name!r} ({hint})")
     return str(name)
 
 

@@ -78,7 +78,7 @@ def _entry(found: Any, left: int = MAX_BYTES) -> tuple[MemoryEntry | None, int]:
     if found is None:
         return None, left
     if not all(hasattr(found, field) for field in MemoryEntry._fields):
-        raise TypeError(f"{type(found).__name__} is no MemoryEntry")
+        raise TypeError(f"{type(found).__name__} is not a MemoryEntry")
     if type(found.key) is not str:
         raise TypeError(f"the key of an entry is {type(found.key).__name__}, not str")
     for time in (found.written, found.expires):

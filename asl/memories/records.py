@@ -36,7 +36,7 @@ class MemoryRecord(NamedTuple):
             entry = MemoryEntry(key, found["value"], found["written"], found["expires"])
             return cls(entry, found["order"])
         except (KeyError, TypeError) as error:
-            raise ValueError(f"{key!r} holds something else") from error
+            raise ValueError(f"the value of {key!r} is not a memory entry") from error
 
 
 def alive(record: MemoryRecord | None, now: float) -> MemoryEntry | None:

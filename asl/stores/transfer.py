@@ -181,7 +181,7 @@ def _import(session: Session, line: dict[str, Json]) -> str:
         (execution,) = rows["execution"]
         number = _cell(EXECUTION, "number", execution["number"])
         if execution["parent"] not in above or number in above:
-            raise ValueError(f"nothing in it has started {excerpt(execution['name'], 100)}")
+            raise ValueError(f"the line has no parent of {excerpt(execution['name'], 100)}")
         above = {*above, number} - {None}
         is_taken = find_execution(session, execution["name"]) is not None
         if is_taken or session.select(TAKEN, execution["number"]):

@@ -147,7 +147,7 @@ class StoredValues:
             return json.loads(body)
         except ValueError as error:
             place = self._rows.place
-            raise StoreDamaged(place, f"a stored value is no JSON ({error})") from error
+            raise StoreDamaged(place, f"a stored value is not JSON ({error})") from error
 
     # Documents
 

@@ -239,7 +239,7 @@ def test_a_computed_channel_needs_somebody_who_serves_it() -> None:
     )
     refused = run("raven")
     assert (refused.status, refused.error, refused.visited) == ("FAILED", "States.Runtime", [])
-    assert "nobody takes the events of the channel 'out'" in str(refused.cause)
+    assert "no sink is bound for the channel 'out'" in str(refused.cause)
 
 
 def test_the_events_of_a_distributed_map_are_delivered() -> None:

@@ -68,7 +68,7 @@ def test_a_channel_that_nobody_serves_is_refused() -> None:
     """Before anything runs, where it is known by then."""
     events = {"Channels": {"out": {"Type": "pigeon"}}}
     document = including({"Events": events, "States": {"P": {"Type": "Pass", "End": True}}})
-    with pytest.raises(asl.AslError, match="nobody takes the events of the channel 'out'"):
+    with pytest.raises(asl.AslError, match="no sink is bound for the channel 'out'"):
         asl.run(document, {}, sinks={"raven": print})
 
 
@@ -78,7 +78,7 @@ def test_a_computed_channel_that_nobody_serves_fails_the_include() -> None:
     document = including({"Events": events, "States": {"P": {"Type": "Pass", "End": True}}})
     result = asl.run(document, {"kind": "pigeon"})
     assert (result.status, result.error, result.visited) == ("FAILED", "States.Runtime", ["I"])
-    assert "nobody takes the events of the channel 'out'" in str(result.cause)
+    assert "no sink is bound for the channel 'out'" in str(result.cause)
 
 
 def test_deliveries_are_reported_by_the_place_of_the_include() -> None:

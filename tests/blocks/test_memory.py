@@ -139,7 +139,7 @@ def test_a_memory_of_ones_own_that_is_down(method: str) -> None:
 )
 def test_a_memory_of_ones_own_that_gives_no_entry(method: str, answer: Any) -> None:
     """So does one that gives something else than entries."""
-    assert "dict is no MemoryEntry" in failing(method, answer)
+    assert "dict is not a MemoryEntry" in failing(method, answer)
 
 
 def test_a_recovery_does_not_write_twice(tmp_path: Path) -> None:
@@ -402,9 +402,9 @@ def test_a_refusal_that_nobody_handles_fails_the_state() -> None:
 @pytest.mark.parametrize(
     ("use", "error", "cause"),
     [
-        (lambda memory: memory.put("", 1), "States.TaskFailed", "a key is a text"),
-        (lambda memory: memory.get(5), "States.TaskFailed", "not 5"),
-        (lambda memory: memory.put("k", {1, 2}), "States.TaskFailed", "under 'k' is no JSON"),
+        (lambda memory: memory.put("", 1), "States.TaskFailed", "'key' must be a non-empty text"),
+        (lambda memory: memory.get(5), "States.TaskFailed", "got 5"),
+        (lambda memory: memory.put("k", {1, 2}), "States.TaskFailed", "of the key 'k' is not JSON"),
         (lambda memory: memory.put("k", 1, ttl="soon"), "States.InvalidTTL", "soon"),
     ],
 )
@@ -432,7 +432,7 @@ def test_after_its_call_an_agent_has_no_memory_any_more() -> None:
         return 1
 
     assert used(agent).ok
-    with pytest.raises(asl.StateError, match="the call is over"):
+    with pytest.raises(asl.StateError, match="the call has ended"):
         kept[0].put("k", 1)
 
 

@@ -67,7 +67,7 @@ def test_a_message_is_text(message: Json) -> None:
     result = asl.run(task(), agents=agents)
     assert (result.error, result.cause) == (
         "States.TaskFailed",
-        f"TypeError: a message is text, not {type(message).__name__}",
+        f"TypeError: 'message' must be text, got {type(message).__name__}",
     )
 
 

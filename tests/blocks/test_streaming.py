@@ -91,7 +91,7 @@ def test_a_piece_is_text(piece: Json) -> None:
     """Anything else is the agent's fault."""
     result = asl.run(task(), agents={"A": lambda parameters, call: call.report_chunk(piece)})
     assert result.error == "States.TaskFailed"
-    assert "a piece of an answer is text" in str(result.cause)
+    assert "'text' must be text" in str(result.cause)
 
 
 def test_half_a_character_does_no_harm(tmp_path: Path) -> None:

@@ -190,10 +190,10 @@ def test_a_dictionary_takes_texts_and_bytes() -> None:
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ("/no/such/folder", "'b' is mapped to '/no/such/folder', which is no folder"),
+        ("/no/such/folder", "'b' is mapped to '/no/such/folder', which is not a folder"),
         (5, "'b' is mapped to int; a bucket is a folder, the URL of"),
-        ({"key": 5}, "'b' maps keys to texts or bytes, not 5"),
-        ({5: "x"}, "'b' maps keys to texts or bytes"),
+        ({"key": 5}, "'b' must map keys to texts or bytes, got 5"),
+        ({5: "x"}, "'b' must map keys to texts or bytes"),
         ("nonsense://x", "'b' is mapped to 'nonsense://x': .*not known"),
     ],
 )
@@ -312,13 +312,13 @@ USES = {
 @pytest.mark.parametrize(
     ("answer", "cause"),
     [
-        (ValueError("no"), "the bucket 'b' that was given: ValueError: no"),
-        (SystemExit(3), "the bucket 'b' that was given: SystemExit: 3"),
-        (StopIteration(), "the bucket 'b' that was given: "),
-        (GeneratorExit(), "the bucket 'b' that was given: GeneratorExit"),
-        (3, "the bucket 'b' that was given: TypeError"),
-        ([3], "the bucket 'b' that was given: TypeError"),
-        ("text", "the bucket 'b' that was given: TypeError"),
+        (ValueError("no"), "the bucket 'b': ValueError: no"),
+        (SystemExit(3), "the bucket 'b': SystemExit: 3"),
+        (StopIteration(), "the bucket 'b': "),
+        (GeneratorExit(), "the bucket 'b': GeneratorExit"),
+        (3, "the bucket 'b': TypeError"),
+        ([3], "the bucket 'b': TypeError"),
+        ("text", "the bucket 'b': TypeError"),
     ],
 )
 def test_fault_of_a_bucket_of_the_user_fails_the_state(
@@ -335,11 +335,11 @@ def test_fault_of_a_file_of_a_bucket_of_the_user_fails_the_state(method: str, an
     buckets = {"b": Given(GivenFile(answer))}
     result = asl.run(USES[method], {"items": [1]}, buckets=buckets)
     assert result.error in ("States.ItemReaderFailed", "States.ResultWriterFailed")
-    assert "the bucket 'b' that was given" in str(result.cause)
+    assert "the bucket 'b': " in str(result.cause)
 
 
 @pytest.mark.parametrize("answer", [3, "text", None, b"[" * 10_000_000])
 def test_file_of_a_bucket_gives_the_bytes_that_it_is_asked_for(answer: Any) -> None:
     result = asl.run(USES["open"], {}, buckets={"b": Given(GivenFile(answer))})
     assert result.error == "States.ItemReaderFailed"
-    assert "the bucket 'b' that was given" in str(result.cause)
+    assert "the bucket 'b': " in str(result.cause)

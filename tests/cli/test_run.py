@@ -309,7 +309,7 @@ def test_bucket_option(asl: Asl, folder: Path) -> None:
         ("data", "'data' does not have the form NAME=FOLDER"),
         ("=store", "'=store' does not have the form NAME=FOLDER"),
         ("data=", "'data=' does not have the form NAME=FOLDER"),
-        ("data=nowhere", "the bucket 'data' is mapped to 'nowhere', which is no folder"),
+        ("data=nowhere", "the bucket 'data' is mapped to 'nowhere', which is not a folder"),
     ],
 )
 def test_invalid_bucket_option_exits_with_2(
@@ -366,7 +366,7 @@ def test_unknown_memory_backend_exits_with_2(asl: Asl, folder: Path) -> None:
     (folder / "r.asl.json").write_text(json.dumps(REMEMBERS))
     run = asl("run", "r.asl.json", "--memory", "redsi=m.db")
     assert (run.exit_code, run.stdout) == (2, "")
-    assert "no memory backend is called 'redsi' (did you mean 'redis'?)" in run.stderr
+    assert "unknown memory backend 'redsi' (did you mean 'redis'?)" in run.stderr
     run = asl("run", "r.asl.json", "--memory", "redis")
     assert (run.exit_code, run.stdout) == (2, "")
     assert "'redis' has no place: use redis=WHERE" in run.stderr

@@ -209,7 +209,7 @@ FAULTS = [
     (raising(BaseExceptionGroup("g", [ValueError("no")])), "ValueError: no"),
     (stop_iteration, "StopIteration"),
     (proceed_with_text, "TypeError: proceed() needs an asl.Effect, got str"),
-    (proceed_with_set, "TypeError: the payload is no JSON value: $: not a JSON value (set)"),
+    (proceed_with_set, "TypeError: the payload is not a JSON value: $: not a JSON value (set)"),
     (returning({1}), ""),
     (returning(CYCLE), ""),
     (returning(float("nan")), ""),
@@ -291,7 +291,7 @@ def test_call_of_an_agent_may_be_repeated(tmp_path: Path) -> None:
 
 def test_decision_of_a_request_is_not_replaced() -> None:
     decision = {"record": {"approval": "approve"}}
-    with pytest.raises(asl.AslError, match="another decision than that of `proceed`"):
+    with pytest.raises(asl.AslError, match="the decision differs from that of `proceed`"):
         asl.run(
             KINDS["request"],
             approvals=lambda request: "reject",

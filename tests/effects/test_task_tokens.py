@@ -243,7 +243,7 @@ def test_patience_is_a_time(patience: float) -> None:
 @pytest.mark.parametrize("token", ["", "abc", "x" * 3000, None, 7, {}, "A" * 64])
 def test_what_is_no_token_is_invalid(tokens: asl.TaskTokens, token: Any) -> None:
     """InvalidToken, as with AWS."""
-    with pytest.raises(tokens.exceptions.InvalidToken, match="no task token"):
+    with pytest.raises(tokens.exceptions.InvalidToken, match="not a task token"):
         tokens.send_task_success(token, {})
     with pytest.raises(tokens.exceptions.InvalidToken):
         tokens.send_task_failure(token)
@@ -480,7 +480,7 @@ def test_a_worker_that_is_late_hears_so() -> None:
 @pytest.mark.parametrize("arn", ["", "Sign", ARN, None])
 def test_an_activity_has_an_arn(tokens: asl.TaskTokens, arn: Any) -> None:
     """Anything else is misuse."""
-    with pytest.raises(asl.AslError, match="no activity"):
+    with pytest.raises(asl.AslError, match="not the ARN of an activity"):
         tokens.get_activity_task(arn)
 
 

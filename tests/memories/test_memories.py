@@ -242,7 +242,7 @@ def test_a_redis_server_with_other_things(redis_url: str) -> None:
 
     with Redis.from_url(redis_url) as client:
         client.set("asl:entry:memory:default/k", "[1]")
-        assert "'k' holds something else" in failed(redis_url, "redis")
+        assert "the value of 'k' is not a memory entry" in failed(redis_url, "redis")
         client.delete("asl:entry:memory:default/k")
         client.lpush("asl:entry:memory:default/k", 1)
         assert "cannot be used" in failed(redis_url, "redis")
@@ -285,8 +285,8 @@ def unused_port() -> int:
         ("dynamodb://t?colour=red", "is not dynamodb://TABLE"),
         ("dynamodb://t?region=eu-central-1&endpoint=nowhere", "cannot be used"),
         ({"redis": 5}, "memory is the path of a file, a URL"),
-        ({"redsi": "m.db"}, "no memory backend is called 'redsi' (did you mean 'redis'"),
-        ({7: "m.db"}, "no memory backend is called 7 (there are memory, file,"),
+        ({"redsi": "m.db"}, "unknown memory backend 'redsi' (did you mean 'redis'"),
+        ({7: "m.db"}, "unknown memory backend 7 (there are memory, file,"),
         ("", "memory is the path of a file, a URL"),
     ],
 )

@@ -439,7 +439,7 @@ def test_what_no_store_can_be_asked_for_is_told(tmp_path: Path) -> None:
     with asl.open_store(tmp_path / "runs.db") as store:
         with pytest.raises(asl.StoreError, match="surrogates"):
             store.get("\ud800")
-        with pytest.raises(asl.AslError, match="must be a string, not NoneType"):
+        with pytest.raises(asl.AslError, match="must be a string, got NoneType"):
             store.get(None)  # type: ignore[arg-type]
         with pytest.raises(asl.StoreError, match="too large"):
             store.executions(limit=10**30)
@@ -455,7 +455,7 @@ def test_a_file_of_something_else_is_refused(path: Path) -> None:
         opened(path)
     path.unlink()
     sqlite3.connect(path).execute("CREATE TABLE theirs (x)").connection.close()
-    with pytest.raises(asl.StoreError, match="no store of executions"):
+    with pytest.raises(asl.StoreError, match="not a store of executions"):
         opened(path)
 
 
@@ -501,9 +501,9 @@ def test_a_newer_store_is_not_touched(path: Path) -> None:
         opened(path)
 
 
-def test_an_unknown_level_is_refused(path: Path) -> None:
+def test_unknown_synchronous_is_refused(path: Path) -> None:
     """The message names those that there are, and no file is made."""
-    with pytest.raises(asl.StoreError, match="OFF, NORMAL, FULL or EXTRA, not 'SAFE'"):
+    with pytest.raises(asl.StoreError, match="OFF, NORMAL, FULL or EXTRA, got 'SAFE'"):
         opened(path, synchronous="SAFE")
     assert not path.exists()
 

@@ -95,7 +95,7 @@ def test_answers_are_refused_by_name(world: World) -> None:
             desk.send_task_heartbeat("token")
         with pytest.raises(TaskDoesNotExist):
             desk.send_task_failure("0" * 64, "E")
-        with pytest.raises(asl.AslError, match="are texts"):
+        with pytest.raises(asl.AslError, match="must be texts"):
             desk.send_task_failure(token, 5)  # type: ignore[arg-type]
         assert store.resume("e").output == 1
         with pytest.raises(TaskTimedOut, match="answered already"):
@@ -314,7 +314,7 @@ def test_an_activity_has_workers_in_other_processes(world: World) -> None:
         assert [each["input"] for each in taken] == ["1", "2", None]
         for task in taken[:2]:
             desk.send_task_success(str(task["taskToken"]), f'"signed {task["input"]}"')
-        with pytest.raises(asl.AslError, match="is no activity"):
+        with pytest.raises(asl.AslError, match="is not the ARN of an activity"):
             desk.get_activity_task("Sign", wait=0)
     with world.store() as store:
         result = store.resume("e")

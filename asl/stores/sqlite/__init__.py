@@ -30,7 +30,7 @@ class SqliteBackend:
     def __init__(self, path: str | os.PathLike[str], synchronous: str = "FULL") -> None:
         self.place = Path(path)
         if not self.place.name:
-            raise StoreError(f"a store is a file, and '{path}' is a folder")
+            raise StoreError(f"a store must be a file, but '{path}' is a folder")
         self._path = self.place.absolute()
         """The absolute path, independent of the current folder."""
         self._synchronous = synchronous

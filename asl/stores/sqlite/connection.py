@@ -79,7 +79,9 @@ class SqliteConnection:
 
     def __init__(self, path: Path, place: Path, synchronous: str) -> None:
         if synchronous not in SYNCHRONOUS:
-            raise StoreError(f"synchronous is OFF, NORMAL, FULL or EXTRA, not {synchronous!r}")
+            raise StoreError(
+                f"'synchronous' must be OFF, NORMAL, FULL or EXTRA, got {synchronous!r}"
+            )
         if not IS_SUPPORTED:
             raise StoreError(UNSUPPORTED)
         self.path = path
@@ -140,7 +142,7 @@ class SqliteConnection:
         (version,) = run("PRAGMA user_version").fetchone()
         (application,) = run("PRAGMA application_id").fetchone()
         if tables and application != APPLICATION_ID:
-            raise StoreError(f"{self.place} is a database, but no store of executions")
+            raise StoreError(f"{self.place} is a database, but not a store of executions")
         if version > VERSION:
             raise StoreError(
                 f"{self.place} was written by a newer version of this program: upgrade it"

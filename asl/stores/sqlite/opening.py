@@ -134,7 +134,7 @@ def _exists(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError) as error:
-        raise StoreError(f"no store can be at {str(path)!r}: {error}") from None
+        raise StoreError(f"the path {str(path)!r} cannot be a store: {error}") from None
     return True
 
 
