@@ -89,7 +89,7 @@ def test_inbox_pages_list_every_request_once(asl: Asl, folder: Path, size: int) 
             listed.append(each.get("requestId") or each["taskToken"])
         words, pages = [], pages + 1
         if done.stderr:
-            command = done.stderr.partition("more: '")[2].rpartition("' lists")[0]
+            command = done.stderr.partition("more requests: '")[2].rpartition("' lists")[0]
             words = [*shlex.split(command)[1:], "--json"]
     assert listed == ids
     assert pages == -(-6 // size)

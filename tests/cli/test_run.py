@@ -47,7 +47,7 @@ def test_input_option(
         ((), "Missing argument 'DOC'"),
         (("nope.asl.json",), "cannot read 'nope.asl.json': no such file or directory"),
         (("helo.asl.json",), "did you mean 'hello.asl.json'?"),
-        (("https://example.com/a.json",), "'https://example.com/a.json': a document is a file"),
+        (("https://example.com/a.json",), "'https://example.com/a.json': DOC must be a file"),
         (("pass.asl.json", "-i", "{"), "--input:1:2: error READ-01"),
         (("pass.asl.json", "-i", "@no.json"), "cannot read 'no.json'"),
         (("pass.asl.json", "-i", "agents.yaml"), "is a file: use --input @agents.yaml"),
@@ -268,7 +268,7 @@ def test_record_writes_a_test_case(asl: Asl) -> None:
     for file in ("case.asl-test.yaml", "case.json"):
         done = asl("run", *words, "--record", file)
         assert done.exit_code == 0
-        assert f"recorded in {file}" in done.stderr
+        assert f"recorded the run in {file}" in done.stderr
         assert asl("test", file).exit_code == 0
 
 

@@ -134,11 +134,11 @@ def test_doctor_reports_a_store_that_cannot_be_opened(
     made(folder)
     whole = (folder / "runs.db").read_bytes()
     (folder / "runs.db").write_bytes(content(whole))
-    assert "'asl doctor --store runs.db' shows details" in asl("ls", "--store", "runs.db").stderr
+    assert "'asl doctor --store runs.db' says more" in asl("ls", "--store", "runs.db").stderr
     done = asl("doctor", "--store", "runs.db")
     assert done.exit_code == 1
     assert says in done.stdout
-    assert "shows details" not in done.output
+    assert "says more" not in done.output
 
 
 @pytest.mark.parametrize("command", [("ls",), ("show", "good"), ("doctor",)])
@@ -156,7 +156,7 @@ def test_ls_of_an_empty_store(asl: Asl, folder: Path) -> None:
     """On standard error: a program reads nothing."""
     made(folder)
     done = asl("ls", "--store", "runs.db", "--status", "paused")
-    assert (done.stdout, done.stderr) == ("", "asl: there are no executions that are PAUSED\n")
+    assert (done.stdout, done.stderr) == ("", "asl: there are no executions with status PAUSED\n")
 
 
 def test_logs_truncate_details(asl: Asl, folder: Path) -> None:
