@@ -321,7 +321,7 @@ def test_notify_sends_to_every_channel(asl: Any, tmp_path: Path) -> None:
     """An unknown channel is refused before the run."""
     asl.document.write_text(json.dumps(ASK))
     words = ("run", str(asl.document), "--store", asl.store, "--name", "it", "-i", '{"title":"x"}')
-    assert "no channel" in asl(*words, "--notify", "pigeon", code=2).stderr
+    assert "unknown channel" in asl(*words, "--notify", "pigeon", code=2).stderr
     log = tmp_path / "told.jsonl"
     done = asl(*words, "--notify", "console", "--notify", f"jsonl:{log}", code=4)
     assert "A decision is needed\n  Publish x?" in done.stderr
