@@ -197,7 +197,7 @@ def test_a_dictionary_takes_texts_and_bytes() -> None:
         ("nonsense://x", "'b' is mapped to 'nonsense://x': .*not known"),
     ],
 )
-def test_what_cannot_be_a_bucket_is_refused(where: Any, message: str) -> None:
+def test_invalid_bucket_is_refused(where: Any, message: str) -> None:
     """At once, and by its name."""
     with pytest.raises(AslError, match=message):
         as_bucket("b", where)

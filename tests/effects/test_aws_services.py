@@ -89,7 +89,7 @@ def test_the_run_ends_after_the_executions_it_started() -> None:
     assert (result.elapsed, sorted(done)) == (0, [1, 2, 3])
 
 
-def test_what_was_left_may_start_others() -> None:
+def test_detached_execution_may_start_others() -> None:
     """The run ends with the last of a chain."""
     done = []
     first = starting("Second", "")
@@ -174,7 +174,7 @@ def test_agents_are_closed_once_by_the_run(tmp_path: Any) -> None:
     assert not agent.alive
 
 
-def test_the_desk_serves_all_executions_of_the_run() -> None:
+def test_task_tokens_serve_all_executions_of_the_run() -> None:
     """A token of an execution that was started is answered at the same desk."""
     tokens = asl.TaskTokens()
     child = calling(
@@ -211,7 +211,7 @@ def test_depth_is_bounded() -> None:
     assert (result.ok, len(calls)) == (True, MAX_NESTED + 1)
 
 
-def test_the_result_holds_what_was_started() -> None:
+def test_result_started_lists_started_executions() -> None:
     """Also of executions that nobody waited for; nothing of one that was cut short."""
     broken = {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "Broken"}}}
     document = starting("Broken", "", Next="Again", ResultPath=None)
@@ -240,7 +240,7 @@ def test_prices_hold_for_all_executions() -> None:
     assert result.output["Output"] == {"c": 0.5}
 
 
-def test_the_listener_hears_of_the_run_itself() -> None:
+def test_listener_receives_events_of_the_run_only() -> None:
     """Executions that are started have histories of their own."""
     heard: list[str] = []
     asl.run(starting(), workflows={"Child": PASS}, listener=lambda event: heard.append(event.type))

@@ -34,7 +34,7 @@ def test_the_threads_of_a_library_end_on_the_virtual_clock() -> None:
         assert result.output == 3
 
 
-def test_what_is_real_takes_no_virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_work_takes_no_virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A function that is awaited for ten real seconds leaves the time as it was."""
     seconds, awaited = count(step=10), Event()
 

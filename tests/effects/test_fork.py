@@ -45,7 +45,7 @@ def test_results_keep_the_order_of_the_items(delays: list[int], limit: int) -> N
 
 
 @given(st.integers(1, 40), st.integers(0, 6))
-def test_no_more_run_at_once_than_allowed(items: int, limit: int) -> None:
+def test_max_concurrency_bounds_running_children(items: int, limit: int) -> None:
     """And exactly as many as allowed, so that no place stays empty."""
     present, most = 0, 0
 

@@ -144,7 +144,7 @@ def test_a_cancelled_run_is_cancelled(agent: Any) -> None:
     asyncio.run(cancelled())
 
 
-def test_an_agent_that_holds_up_the_event_loop_is_late_all_the_same() -> None:
+def test_timeout_applies_to_agent_that_blocks_the_event_loop() -> None:
     """The timers could not ring while it did."""
     clock = asl.VirtualClock()
 

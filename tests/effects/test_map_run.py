@@ -295,7 +295,7 @@ def test_random_numbers_of_children_differ_and_repeat() -> None:
     assert len({each["id"] for each in outputs[0]}) == 3
 
 
-def test_a_long_child_is_as_good_as_a_short_one() -> None:
+def test_long_pure_child_gives_same_result() -> None:
     """One that takes more states than run at a stretch is interpreted; the next one starts anew."""
     states = {
         "Count": {

@@ -85,7 +85,7 @@ def test_every_kind_of_effect_is_seen() -> None:
     assert log.seen[7].execution_id != log.seen[0].execution_id
 
 
-def test_branches_are_told_apart() -> None:
+def test_effect_path_distinguishes_branches() -> None:
     log = Log()
     document = machine(
         Each={"Type": "Map", "ItemProcessor": machine(Say=ECHO), "End": True},
@@ -135,7 +135,7 @@ def test_a_refused_tool_is_an_error_of_its_caller() -> None:
     assert found.output == ["Agent.ToolError", "tool 'find': Policy.Refused: find"]
 
 
-def test_a_recorded_answer_is_not_asked_for_again(tmp_path: Path) -> None:
+def test_middleware_does_not_run_for_recorded_answers(tmp_path: Path) -> None:
     log = Log()
     document = machine(
         Say={"Type": "Task", "Agent": "Echo", "Next": "Ask"},
@@ -376,7 +376,7 @@ def test_fault_of_middleware_around_a_tool_is_the_failure_of_the_tool() -> None:
         ),
     ],
 )
-def test_what_is_no_middleware_is_refused(given: Any, said: str) -> None:
+def test_invalid_middleware_is_refused(given: Any, said: str) -> None:
     with pytest.raises(asl.AslError, match="middleware") as raised:
         asl.run(machine(Say=ECHO), agents=AGENTS, middleware=given)
     assert str(raised.value) == said

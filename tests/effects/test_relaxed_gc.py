@@ -53,7 +53,7 @@ def watched(document: Any, length: int, fails: bool = False) -> set[int]:
     return seen
 
 
-def test_of_thousands_at_once(usual: int) -> None:
+def test_gc_is_relaxed_for_thousands_of_children(usual: int) -> None:
     """Afterwards it is as before, also behind a failure."""
     assert watched(EACH, MANY) == {RELAXED_THRESHOLD}
     assert often() == usual
@@ -61,14 +61,14 @@ def test_of_thousands_at_once(usual: int) -> None:
     assert often() == usual
 
 
-def test_of_fewer_nothing_changes(usual: int) -> None:
+def test_gc_is_unchanged_for_few_children(usual: int) -> None:
     """Neither of few items, nor of few at once."""
     assert watched(EACH, MANY - 1) == {usual}
     limited = {**EACH, "States": {"Each": {**EACH["States"]["Each"], "MaxConcurrency": 9}}}
     assert watched(limited, MANY) == {usual}
 
 
-def test_the_last_one_puts_it_back(usual: int) -> None:
+def test_last_run_restores_gc_threshold(usual: int) -> None:
     """Forks may lie within each other, or end in any order."""
     relaxed_gc.__enter__()
     relaxed_gc.__enter__()
@@ -79,7 +79,7 @@ def test_the_last_one_puts_it_back(usual: int) -> None:
 
 
 @pytest.mark.parametrize("given", [0, RELAXED_THRESHOLD + 1])
-def test_what_others_have_set_stays(given: int) -> None:
+def test_gc_threshold_of_other_code_remains(given: int) -> None:
     """Whether before or meanwhile; 0 is never."""
     gc.set_threshold(given)
     with relaxed_gc:

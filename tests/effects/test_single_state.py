@@ -175,7 +175,7 @@ def test_a_fault_before_the_work_comes_before_its_mock() -> None:
 # Without a mock
 
 
-def test_a_task_without_a_mock_asks_its_handler() -> None:
+def test_task_without_mock_calls_its_handler() -> None:
     """What is registered answers as in an execution."""
     state = task(Parameters={"FunctionName": "f", "n.$": "$.n"}, ResultSelector={"double.$": "$.x"})
     seen = debugged(state, {"n": 2}, resources={LAMBDA: lambda given: {"x": 2 * given["n"]}})
@@ -194,7 +194,7 @@ def test_agents_are_tested_in_their_own_profile() -> None:
     assert result.output == 1
 
 
-def test_variables_are_there_before_and_told_after() -> None:
+def test_variables_before_and_after_the_state() -> None:
     """Those that were given and those that the state assigns."""
     state = {"Type": "Pass", "Output": "{% $a + 1 %}", "Assign": {"b": "{% $a %}"}, "End": True}
     result = asl.test_state(
@@ -289,7 +289,7 @@ def test_a_map_fails_beyond_what_it_tolerates(failures: int, status: str) -> Non
         ({"context": {"Execution": []}}, "Execution must be an object"),
     ],
 )
-def test_a_wrong_request_is_refused(request_: dict[str, Any], message: str) -> None:
+def test_invalid_test_request_is_refused(request_: dict[str, Any], message: str) -> None:
     """What is wrong is named, before anything runs."""
     with pytest.raises(asl.AslError) as refusal:
         asl.test_state(task(), **request_)

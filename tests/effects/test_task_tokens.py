@@ -133,7 +133,7 @@ def test_a_handler_answers_by_its_call() -> None:
     assert (result.error, result.cause) == ("No", "because")
 
 
-def test_one_desk_serves_many_executions(tokens: asl.TaskTokens) -> None:
+def test_task_tokens_serve_many_executions(tokens: asl.TaskTokens) -> None:
     """Tokens are told apart by execution."""
 
     async def handler(parameters: Any, call: asl.Call) -> None:
@@ -184,7 +184,7 @@ def test_the_same_execution_has_the_same_tokens(tokens: asl.TaskTokens) -> None:
 
 
 @both_clocks
-def test_a_wait_that_nobody_can_end_ends_at_once(clock: str) -> None:
+def test_wait_without_possible_answer_fails_immediately(clock: str) -> None:
     """The cause names the state, its token, and what to do."""
     result = asl.run(asking(), resources={ARN: lambda parameters: None}, clock=clock, name="x")
     assert (result.error, result.elapsed < 1) == ("States.Timeout", True)
@@ -192,7 +192,7 @@ def test_a_wait_that_nobody_can_end_ends_at_once(clock: str) -> None:
     assert "tokens=" in (result.cause or "")
 
 
-def test_a_wait_that_nobody_ends_takes_its_timeout() -> None:
+def test_wait_without_answer_times_out() -> None:
     """On a virtual clock that is no time at all."""
     result = asl.run(
         asking(TimeoutSeconds=10**6),
@@ -217,7 +217,7 @@ def test_patience_has_an_end() -> None:
     assert result.elapsed >= 3000
 
 
-def test_what_is_not_awaited_needs_no_patience() -> None:
+def test_patience_applies_only_to_pending_tokens() -> None:
     """Once a token is answered, the clock jumps as ever."""
     tokens = asl.TaskTokens(patience=10**6)
     document = asking(Next="Rest")
@@ -231,7 +231,7 @@ def test_what_is_not_awaited_needs_no_patience() -> None:
 
 
 @pytest.mark.parametrize("patience", [-1, float("inf"), float("nan")])
-def test_patience_is_a_time(patience: float) -> None:
+def test_patience_must_be_seconds(patience: float) -> None:
     """What is no number of seconds is refused."""
     with pytest.raises(asl.AslError, match="patience"):
         asl.TaskTokens(patience=patience)
@@ -241,7 +241,7 @@ def test_patience_is_a_time(patience: float) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "abc", "x" * 3000, None, 7, {}, "A" * 64])
-def test_what_is_no_token_is_invalid(tokens: asl.TaskTokens, token: Any) -> None:
+def test_invalid_token_is_refused(tokens: asl.TaskTokens, token: Any) -> None:
     """InvalidToken, as with AWS."""
     with pytest.raises(tokens.exceptions.InvalidToken, match="not a task token"):
         tokens.send_task_success(token, {})
@@ -336,13 +336,13 @@ def test_error_and_cause_are_texts(tokens: asl.TaskTokens) -> None:
         tokens.send_task_failure("0" * 64, 7)  # type: ignore[arg-type]
 
 
-def test_tokens_is_a_desk() -> None:
+def test_tokens_must_be_task_tokens() -> None:
     """Something else given as `tokens` is misuse."""
     with pytest.raises(asl.AslError, match="TaskTokens"):
         asl.run(asking(), tokens={})  # type: ignore[arg-type]
 
 
-def test_two_executions_of_one_name_cannot_wait_at_one_desk(tokens: asl.TaskTokens) -> None:
+def test_executions_of_one_id_cannot_share_task_tokens(tokens: asl.TaskTokens) -> None:
     """Their tokens would be the same; the second one fails and says why."""
 
     def handler(parameters: Any) -> None:
@@ -354,7 +354,7 @@ def test_two_executions_of_one_name_cannot_wait_at_one_desk(tokens: asl.TaskToke
     assert (error, "names of their own" in cause) == ("States.TaskFailed", True)
 
 
-def test_a_desk_forgets_old_tokens(tokens: asl.TaskTokens) -> None:
+def test_max_closed_tokens_are_remembered(tokens: asl.TaskTokens) -> None:
     """A desk that lives long does not grow."""
     for number in range(MAX_CLOSED + 10):
         tokens._open[f"{number:064}"] = object()  # type: ignore[assignment]
@@ -364,7 +364,7 @@ def test_a_desk_forgets_old_tokens(tokens: asl.TaskTokens) -> None:
         tokens.send_task_heartbeat("0" * 64)
 
 
-def test_an_answer_to_an_execution_that_has_gone_is_refused(tokens: asl.TaskTokens) -> None:
+def test_answer_to_ended_execution_is_refused(tokens: asl.TaskTokens) -> None:
     """A run that was cancelled does not take answers any more."""
     asked: asyncio.Queue[str] = asyncio.Queue()
 
@@ -436,12 +436,12 @@ def test_workers_share_the_tasks(tokens: asl.TaskTokens) -> None:
     assert asl.run(document, list(range(50)), tokens=tokens).output == list(range(0, 100, 2))
 
 
-def test_there_is_no_task_yet(tokens: asl.TaskTokens) -> None:
+def test_get_activity_task_without_task_returns_none(tokens: asl.TaskTokens) -> None:
     """A worker hears so after the time that it would wait."""
     assert tokens.get_activity_task(ACTIVITY, wait=0) == {"taskToken": None, "input": None}
 
 
-def test_a_closed_desk_has_no_tasks(tokens: asl.TaskTokens) -> None:
+def test_get_activity_task_after_close_returns_none(tokens: asl.TaskTokens) -> None:
     """A worker that waits hears at once that there will be none."""
     heard: list[Any] = []
     worker = in_a_thread(lambda: heard.append(tokens.get_activity_task(ACTIVITY)))
@@ -458,7 +458,7 @@ def test_a_task_that_timed_out_is_not_offered_any_more() -> None:
     assert tokens.get_activity_task(ACTIVITY, wait=0)["taskToken"] is None
 
 
-def test_a_worker_that_is_late_hears_so() -> None:
+def test_late_worker_gets_task_timed_out() -> None:
     """The task was taken, timed out, and is closed."""
     tokens = asl.TaskTokens(patience=0.5)
     taken: list[Any] = []
@@ -484,7 +484,7 @@ def test_an_activity_has_an_arn(tokens: asl.TaskTokens, arn: Any) -> None:
         tokens.get_activity_task(arn)
 
 
-def test_of_many_answers_one_counts(tokens: asl.TaskTokens) -> None:
+def test_concurrent_answers_one_is_accepted(tokens: asl.TaskTokens) -> None:
     """However they race: one is taken, the others hear that they came too late."""
     outcomes: list[Any] = []
 

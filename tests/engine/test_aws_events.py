@@ -64,7 +64,7 @@ def test_values_are_texts_of_json() -> None:
     }
 
 
-def test_the_first_state_follows_nothing() -> None:
+def test_previous_event_id_of_first_state_is_zero() -> None:
     """The start of the execution leads to no event, as AWS has it."""
     events = history(one({"Type": "Pass", "End": True}))
     assert previous(events) == [
@@ -91,7 +91,7 @@ def test_each_branch_has_a_chain_of_its_own() -> None:
     ]
 
 
-def test_a_failed_iteration_leads_to_nothing() -> None:
+def test_failed_iteration_event_has_no_successor() -> None:
     """What follows it follows the last event inside."""
     failing = one({"Type": "Fail", "Error": "Bad"})
     events = history(one({"Type": "Map", "ItemProcessor": failing, "End": True}), [1])
@@ -108,7 +108,7 @@ def test_a_failed_iteration_leads_to_nothing() -> None:
     assert details(events, "MapIterationFailed") == {"name": "A", "index": 0}
 
 
-def test_what_a_failure_cuts_off_follows_it() -> None:
+def test_aborted_siblings_follow_the_failure() -> None:
     """Branches and iterations that are stopped follow the last event of the one that failed."""
     failing = {
         "StartAt": "W",
@@ -128,7 +128,7 @@ def test_what_a_failure_cuts_off_follows_it() -> None:
     ]
 
 
-def test_an_end_from_outside_follows_nothing() -> None:
+def test_aborted_execution_event_has_no_predecessor() -> None:
     """The execution's time is over whatever the states do."""
     document = {"TimeoutSeconds": 1, **one({"Type": "Wait", "Seconds": 9, "End": True})}
     assert previous(history(document))[1:] == [("WaitStateEntered", 0), ("ExecutionTimedOut", 0)]
@@ -248,7 +248,7 @@ def test_a_caught_fork_fails_and_exits() -> None:
     ]
 
 
-def test_a_runtime_error_ends_everything_at_once() -> None:
+def test_runtime_error_ends_execution_without_further_events() -> None:
     """No iteration and no Map fails before the execution does."""
     inside = one({"Type": "Pass", "Parameters": {"x.$": "$.nothing"}, "End": True})
     events = history(one({"Type": "Map", "ItemProcessor": inside, "End": True}), [1])
@@ -256,7 +256,7 @@ def test_a_runtime_error_ends_everything_at_once() -> None:
     assert "(entered at the event id #5)" in details(events, "ExecutionFailed")["cause"]
 
 
-def test_a_task_that_is_cut_off_is_aborted() -> None:
+def test_interrupted_task_is_aborted() -> None:
     """When a branch fails, so do the tasks, waits and forks of the others."""
     branches = [
         one(task(), B={"Type": "Succeed"}),
@@ -318,7 +318,7 @@ def test_a_task_succeeds_even_if_its_result_cannot_be_used() -> None:
         ),
     ],
 )
-def test_every_kind_of_task_has_its_own_words(
+def test_event_names_of_each_kind_of_task(
     resource: str, prefix: str, scheduled: dict[str, Any]
 ) -> None:
     """Functions, activities and integrations are told of in three ways, with their limits."""
@@ -334,14 +334,14 @@ def test_every_kind_of_task_has_its_own_words(
 
 @pytest.mark.parametrize("form", ["sync", "sync:2", "waitForTaskToken"])
 @pytest.mark.parametrize(("answer", "end"), [({"return": 1}, "Succeeded"), (BUSY, "Failed")])
-def test_a_task_that_is_waited_for_is_submitted(form: str, answer: Any, end: str) -> None:
+def test_wait_for_task_token_emits_task_submitted(form: str, answer: Any, end: str) -> None:
     """The call has been answered before the task ends, well or badly."""
     events = history(one(task(f"arn:aws:states:::x:do.{form}")), A=answer)
     assert types(events)[4:6] == ["TaskSubmitted", f"Task{end}"]
     assert details(events, "TaskSubmitted") == {"resourceType": "x", "resource": f"do.{form}"}
 
 
-def test_a_failed_expression_is_told_once() -> None:
+def test_evaluation_failed_is_emitted_once() -> None:
     """EvaluationFailed says where; the causes name the event with which the state was entered."""
     state = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": {"x": "{% $nothing %}"}}
     events = history(one({**state, "End": True}))

@@ -23,7 +23,7 @@ BOOM = {"Flaky": {"raise": {"Error": "Boom"}}}
 LUCK = {"Flaky": {"echo": True}}
 
 
-def test_a_result_is_not_changed_by_going_on() -> None:
+def test_resume_leaves_the_first_result_unchanged() -> None:
     """Each resume begins at the same past, and has a result of its own."""
     failed = asl.run(DOCUMENT, {"x": 1}, agents=BOOM, checkpoints={"vault": {}})
     before = [event.to_json() for event in failed.events]
@@ -36,7 +36,7 @@ def test_a_result_is_not_changed_by_going_on() -> None:
     assert [event.id for event in results[0].events] == list(range(1, len(results[0].events) + 1))
 
 
-def test_it_goes_on_under_a_running_event_loop() -> None:
+def test_aresume_on_a_running_event_loop() -> None:
     """As `arun` does; `resume` refuses to block the loop."""
 
     async def go(clock: str) -> Any:
@@ -69,7 +69,7 @@ def test_a_folder_that_cannot_be_written_fails_the_state(tmp_path: Path) -> None
     assert "the checkpoint 'n' cannot be saved" in str(result.cause)
 
 
-def test_what_is_no_storage_is_refused() -> None:
+def test_invalid_checkpoint_storage_is_refused() -> None:
     """A folder or a mapping."""
     with pytest.raises(asl.AslError, match="a folder or a mapping"):
         asl.run(DOCUMENT, checkpoints={"vault": 5})
@@ -83,7 +83,7 @@ def test_an_unknown_storage_has_a_hint() -> None:
 
 
 @given(st.lists(st.sampled_from(["a", "a-2", "a-2-2", "auto-1", None])))
-def test_no_id_is_given_twice(wanted: list[str | None]) -> None:
+def test_checkpoint_ids_are_unique(wanted: list[str | None]) -> None:
     """Whatever the names are, and in whichever process they are taken."""
     names, known = CheckpointNames(), []
     for name in wanted:
@@ -95,7 +95,7 @@ def test_no_id_is_given_twice(wanted: list[str | None]) -> None:
 
 
 @given(st.dictionaries(st.text(), st.recursive(st.integers() | st.text(), st.lists)))
-def test_the_order_of_members_makes_no_other_document(document: dict[str, Any]) -> None:
+def test_definition_hash_ignores_order_of_members(document: dict[str, Any]) -> None:
     """The hash is that of the canonical JSON."""
     turned = dict(reversed(document.items()))
     assert definition_hash(turned) == definition_hash(document)

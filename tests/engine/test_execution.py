@@ -12,7 +12,7 @@ from asl.engine.execution import Execution
 pytestmark = pytest.mark.quick
 
 
-def test_threads_that_ask_at_once_learn_of_one_name() -> None:
+def test_concurrent_threads_read_one_execution_name() -> None:
     """Calls in threads read their keys while nobody has named the execution yet."""
     program = asl.compile({"StartAt": "A", "States": {"A": {"Type": "Succeed"}}})
     names, both = iter(["one", "other"]), Barrier(2)

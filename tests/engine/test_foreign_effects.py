@@ -104,7 +104,7 @@ def test_a_failure_is_that_of_the_workflow() -> None:
 
 
 @pytest.mark.parametrize("name", ["wait", "map"])
-def test_both_worlds_agree(name: str) -> None:
+def test_foreign_and_local_effects_give_equal_results(name: str) -> None:
     """What a document comes to does not depend on who performs its effects."""
     document = {
         "wait": one("Only", Type="Wait", SecondsPath="$.n"),

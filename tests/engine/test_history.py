@@ -91,7 +91,7 @@ def test_reading_twice_gives_the_same_history() -> None:
     assert first.events == first.events
 
 
-def test_what_a_state_put_out_is_what_the_next_one_got() -> None:
+def test_output_event_equals_input_event_of_next_state() -> None:
     """Exit and entry agree along the top machine."""
     events = [event for event in run().events if len(event.path) == 1]
     exits = [e.details["output"] for e in events if e.type.endswith("Exited")]
@@ -139,7 +139,7 @@ def test_visited_counts_every_entry_across_ticks(rounds: int) -> None:
     assert result.visited == ["More", "Add"] * rounds + ["More", "Done"]
 
 
-def test_only_the_assigning_state_tells_of_its_variables() -> None:
+def test_assigned_variables_only_in_exit_of_assigning_state() -> None:
     """An effect after a pure state that assigns does not claim the assignment."""
     document = {
         "StartAt": "Set",
@@ -169,7 +169,7 @@ def test_a_variable_that_keeps_its_value_is_assigned_as_well() -> None:
     assert assigned == [{"x": 1, "y": 5}, {"x": 1, "y": 5}, None]
 
 
-def test_an_item_stays_with_its_map() -> None:
+def test_context_map_item_in_history_of_nested_maps() -> None:
     """The path of an event names the state that forked, also after the machine has gone on."""
 
     def each(inner: str) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def test_an_item_stays_with_its_map() -> None:
     assert paths == [("A", 0, "I"), ("B", 0, "J")]
 
 
-def test_a_fork_that_was_caught_is_told_of_no_more() -> None:
+def test_caught_fork_has_no_further_events() -> None:
     branch = {"StartAt": "No", "States": {"No": {"Type": "Fail", "Error": "First"}}}
     states = {
         "Both": {

@@ -65,7 +65,7 @@ RAISED = [
 
 
 @pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
-def test_what_a_memory_raises_is_an_error_of_the_state(error: BaseException) -> None:
+def test_exception_of_custom_memory_fails_the_state(error: BaseException) -> None:
     def fail() -> Any:
         raise error
 
@@ -75,7 +75,7 @@ def test_what_a_memory_raises_is_an_error_of_the_state(error: BaseException) -> 
         assert caught.value.name == "States.MemoryNotConfigured"
 
 
-def test_a_keyboard_interrupt_of_a_memory_flies() -> None:
+def test_keyboard_interrupt_of_custom_memory_propagates() -> None:
     def fail() -> Any:
         raise KeyboardInterrupt
 
@@ -102,7 +102,7 @@ NONE = {
 
 
 @pytest.mark.parametrize("name", NONE)
-def test_what_is_no_entry_is_an_error_of_the_state(name: str) -> None:
+def test_invalid_entry_of_custom_memory_fails_the_state(name: str) -> None:
     """One, or one of several."""
     one, _, _, change = requests(lambda: NONE[name])
     _, several, found, _ = requests(lambda: [NONE[name]])

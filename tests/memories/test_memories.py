@@ -40,7 +40,7 @@ def test_a_value_comes_back_as_it_was(memory: Any) -> None:
         assert type(entry.value) is type(value)
 
 
-def test_what_is_not_there_is_none(memory: Any) -> None:
+def test_get_without_entry_returns_none(memory: Any) -> None:
     """Neither a key nor a namespace needs to exist."""
     assert memory.get("memory:n", "k", 0) is None
     assert list(memory.entries("memory:n", 0)) == []
@@ -53,7 +53,7 @@ def test_the_latest_comes_first(memory: Any) -> None:
     assert keys(memory, 9) == ["a", "d", "b", "c"]
 
 
-def test_what_has_expired_does_not_exist(memory: Any) -> None:
+def test_expired_entry_does_not_exist(memory: Any) -> None:
     """From its end on, for each way of asking; and it may be written anew."""
     put(memory, "k", "old", 0, 10)
     put(memory, "other", 1, 0)
@@ -71,7 +71,7 @@ def test_what_has_expired_does_not_exist(memory: Any) -> None:
     assert memory.get("memory:n", "k", 10**9).value == "new"
 
 
-def test_none_keeps_it_as_it_is(memory: Any) -> None:
+def test_change_to_none_leaves_entry_unchanged(memory: Any) -> None:
     """A change that decides against it changes nothing."""
     put(memory, "k", 1, 0)
     memory.change("memory:n", "k", 1, lambda known: None)
@@ -103,7 +103,7 @@ def test_many_entries_are_all_found(memory: Any) -> None:
     assert keys(memory, 99) == [f"k{number}" for number in reversed(range(60))]
 
 
-def test_no_change_gets_lost(memory: Any) -> None:
+def test_concurrent_changes_are_all_stored(memory: Any) -> None:
     """Several threads change one value; each change is made of what is there."""
     if not getattr(memory, "remote", False) and not hasattr(memory, "path"):
         pytest.skip("within a process a lock of the run keeps threads apart")
@@ -290,7 +290,7 @@ def unused_port() -> int:
         ("", "memory is the path of a file, a URL"),
     ],
 )
-def test_what_is_no_memory_is_refused(memory: Any, message: str) -> None:
+def test_invalid_memory_is_refused(memory: Any, message: str) -> None:
     """Before anything runs, with what it should be."""
     with pytest.raises(asl.AslError, match=re.escape(message)):
         asl.run({"StartAt": "A", "States": {"A": USES}}, memory=memory)

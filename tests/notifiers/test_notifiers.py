@@ -77,7 +77,7 @@ def test_a_missing_library_says_how_to_install_it(monkeypatch: pytest.MonkeyPatc
         bind_channels("apprise:mailto://x")
 
 
-def test_the_console_says_what_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_console_channel_prints_the_request(capsys: pytest.CaptureFixture[str]) -> None:
     """Who decides can name the request."""
     result = asl.run(ONE, {"t": "News"}, notify="console", name="n")
     said = capsys.readouterr()
@@ -133,7 +133,7 @@ def test_lines_of_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the library's own
-def test_apprise_is_told(tmp_path: Path) -> None:
+def test_apprise_receives_notification(tmp_path: Path) -> None:
     """By any service that it knows; here one that a test adds."""
     apprise = pytest.importorskip("apprise")
     told: list[tuple[str, str]] = []
@@ -154,7 +154,7 @@ def test_apprise_is_told(tmp_path: Path) -> None:
     assert "could not deliver" in failed(result)[0]["cause"]
 
 
-def test_what_a_notifier_raises_does_no_harm() -> None:
+def test_exception_of_notifier_is_recorded() -> None:
     """It stands in the history, and the execution waits as it would."""
     result = asl.run(ONE, {"t": "x"}, notify=broken)
     assert result.status == "PAUSED"
@@ -169,7 +169,7 @@ def test_what_a_notifier_raises_does_no_harm() -> None:
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), RuntimeError(), asl.StateError("E", "c")])
-def test_whatever_it_raises(error: BaseException) -> None:
+def test_base_exception_of_notifier_is_recorded(error: BaseException) -> None:
     """Exits and workflow errors included."""
 
     def notify(kind: str, request: Any, details: Any) -> None:
@@ -189,7 +189,7 @@ def test_an_async_notifier_is_awaited() -> None:
     assert heard == ["request"]
 
 
-def test_one_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notifier_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The execution goes on without it."""
     monkeypatch.setattr("asl.effects.approval_process.PATIENCE", 0.01)
 
@@ -202,7 +202,7 @@ def test_one_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [each["cause"] for each in failed(result)] == ["TimeoutError"]
 
 
-def test_several_channels_are_all_told(tmp_path: Path) -> None:
+def test_notify_list_calls_all_channels(tmp_path: Path) -> None:
     """One that fails does not keep the others from it."""
     first, last = Ear(), Ear()
     result = asl.run(ONE, {"t": "x"}, notify=[first, broken, last])
@@ -210,7 +210,7 @@ def test_several_channels_are_all_told(tmp_path: Path) -> None:
     assert types(result).count("NotificationFailed") == 1
 
 
-def test_escalations_and_reminders_are_told() -> None:
+def test_escalations_and_reminders_are_notified() -> None:
     """In the order of their times, with whom and what they are for."""
     ear = Ear()
 
@@ -245,7 +245,7 @@ def test_escalations_and_reminders_are_told() -> None:
     ]  # fmt: skip
 
 
-def test_a_level_that_approves_by_itself_tells_people(tmp_path: Path) -> None:
+def test_automatic_approval_level_is_notified(tmp_path: Path) -> None:
     """Once, also where the process dies before the next state."""
     ear, clock = Ear(), asl.VirtualClock()
     levels = [{"After": "1h", "Notify": "a"}, {"After": "2h", "Notify": "b", "AutoApprove": True}]
@@ -261,7 +261,7 @@ def test_a_level_that_approves_by_itself_tells_people(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_nobody_is_told_twice_by_a_store(tmp_path: Path) -> None:
+def test_store_sends_each_notification_once(tmp_path: Path) -> None:
     """Whoever resumes, however often; failures are told of in the history once, too."""
     ear, clock = Ear(), asl.VirtualClock()
     document = asking(Escalation={"After": "1h"})
@@ -288,7 +288,7 @@ def test_nobody_is_told_twice_by_a_store(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_an_escalation_that_comes_due_while_nobody_runs_is_told_later(tmp_path: Path) -> None:
+def test_overdue_escalation_is_notified_at_resume(tmp_path: Path) -> None:
     """With the time at which it was due, and only while there is no answer."""
     ear, clock = Ear(), asl.VirtualClock()
     with Store(tmp_path / "runs.db", clock=clock, notify=ear) as store:

@@ -89,7 +89,7 @@ def task(**fields: Json) -> Json:
 USED = {"text": "hi", "model": "m1", "_usage": {"input": 9, "output": 3}, "_cost": 0.5}
 
 
-def test_a_call_stands_in_its_state_and_that_in_its_execution(told: Told) -> None:
+def test_span_of_call_is_child_of_state_span(told: Told) -> None:
     """With the times of the clock, and what was used."""
     told.run(task(), agents={"Writer": {"return": USED, "delay": 2}})
     spans = told.spans
@@ -143,7 +143,7 @@ def test_a_failure_ends_everything_with_its_error(told: Told) -> None:
     assert point == ({"asl.workflow": "workflow", "asl.status": "FAILED"}, 1)
 
 
-def test_iterations_and_branches_stand_in_their_state(told: Told) -> None:
+def test_spans_of_iterations_are_children_of_state_span(told: Told) -> None:
     """Those that end late, or are cut off, as well."""
     inner = {"StartAt": "T", "States": {"T": {"Type": "Task", "Agent": "A", "End": True}}}
     slow = {"StartAt": "S", "States": {"S": {"Type": "Wait", "Seconds": 9, "End": True}}}
@@ -194,7 +194,7 @@ def test_prices_make_the_cost(told: Told) -> None:
     assert told.spans["invoke_agent Writer"].attributes["asl.usage.cost"] == 1.0
 
 
-def test_a_tool_stands_in_the_call_of_its_agent(told: Told) -> None:
+def test_span_of_tool_is_child_of_call_span(told: Told) -> None:
     """With its time and what it has used; one that is refused is an event of the state."""
 
     async def agent(parameters: Json, call: asl.Call) -> Json:
@@ -233,7 +233,7 @@ def test_a_tool_stands_in_the_call_of_its_agent(told: Told) -> None:
     assert "private" not in "".join(each.to_json() for each in told.spans.values())
 
 
-def test_content_is_shown_only_where_it_is_wanted() -> None:
+def test_content_option_adds_data_to_spans() -> None:
     """Input, parameters, output and cause, cut to a bearable length."""
     for content in (False, True):
         told = Told(content=content)
@@ -244,7 +244,7 @@ def test_content_is_shown_only_where_it_is_wanted() -> None:
         assert "x" * 8193 not in shown
 
 
-def test_an_execution_stands_in_the_span_that_is_current(told: Told) -> None:
+def test_execution_span_is_child_of_current_span(told: Told) -> None:
     """A service that starts it sees it in its own trace."""
     tracer = told.tracers.get_tracer("service")
     with tracer.start_as_current_span("request"):
@@ -295,7 +295,7 @@ STARTING: dict[str, Json] = {
 
 @pytest.mark.parametrize("how", STARTING)
 @pytest.mark.parametrize("kept", [False, True])
-def test_what_a_state_starts_stands_in_that_state(
+def test_span_of_started_execution_is_child_of_state_span(
     told: Told, how: str, kept: bool, tmp_path: Path
 ) -> None:
     """An execution of its own within the span of the state, with its states and calls."""
@@ -318,7 +318,7 @@ def test_what_a_state_starts_stands_in_that_state(
     }
 
 
-def test_what_is_started_in_iterations_stands_in_each(told: Told) -> None:
+def test_span_of_started_execution_is_child_of_iteration(told: Told) -> None:
     """And what those start, in theirs."""
     each = {"StartAt": "W", "States": {"W": {"Type": "Workflow", "WorkflowId": "m", "End": True}}}
     document = {
@@ -380,7 +380,7 @@ def test_children_without_a_call_have_spans_too(told: Told) -> None:
     assert told.tree().count(f"{OUTER} > state B") == told.tree().count(f"{OUTER} > state C") == 3
 
 
-def test_children_that_fail_say_so(told: Told) -> None:
+def test_failed_children_have_error_status(told: Told) -> None:
     """Tolerated or not; those that are given up are aborted."""
     table = [{"when": 1, "then": {"raise": {"Error": "E"}, "delay": 1}}, {"then": {"hang": True}}]
     result = told.run(distributed(CHILD), [1, 2], agents={"A": {"table": table}})
@@ -416,7 +416,7 @@ def test_children_that_wait_for_people_pause(told: Told, tmp_path: Path) -> None
     assert "execution workflow > execution workflow/items > state Ask" in told.tree()
 
 
-def test_what_such_a_child_starts_stands_in_it(told: Told) -> None:
+def test_span_of_execution_started_by_child_execution(told: Told) -> None:
     """A Map in a Map, and a Workflow in that."""
     inner = distributed({"StartAt": "S", "States": {"S": STARTING["Workflow"]}}, ItemsPath="$")
     inner["States"] = {"Inner": {**inner["States"].pop("Each"), "Label": "inner"}}
@@ -427,7 +427,7 @@ def test_what_such_a_child_starts_stands_in_it(told: Told) -> None:
     assert f"{OUTER} > {way} > invoke_agent A" in told.tree()
 
 
-def test_a_plain_listener_hears_of_its_own_execution_only() -> None:
+def test_plain_listener_receives_own_execution_only() -> None:
     """The histories of others are theirs."""
     heard: list[str] = []
     document = {"StartAt": "S", "States": {"S": STARTING["Workflow"]}}
@@ -459,7 +459,7 @@ def test_a_pause_ends_the_trace(told: Told, tmp_path: Path) -> None:
     assert "state Write" in told.spans
 
 
-def test_what_an_audit_redacts_is_in_no_span() -> None:
+def test_redacted_data_is_in_no_span() -> None:
     """The history hides it from every reader, a trace included."""
     told = Told(content=True)
     block = {"LogLevel": "full", "Redact": ["$.card"]}
