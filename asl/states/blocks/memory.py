@@ -1,4 +1,4 @@
-"""Memory: what states remember from one execution to the next (Specification 8.7)."""
+"""Memory: data that states store across executions (Specification 8.7)."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
@@ -32,9 +32,9 @@ __all__ = [
 ]
 
 DEFAULT_PATH: Final = parse_reference_path("$._memory")
-"""Where a memory goes of which nothing is said."""
+"""The default path of a memory."""
 INSERTIONS: Final = (("Memory", "Namespace"), ("Memory", "Read", "Namespace"))
-"""The ways from a state to the texts of its Memory into which braces insert values."""
+"""The places of texts of a Memory in which braces insert values."""
 
 Read: TypeAlias = Callable[[Json, StateFrame], Awaitable[tuple[Json, Path, Json]]]
 """`(effective input, frame) -> (effective input with the memory, its place, the memory)`."""
@@ -43,16 +43,16 @@ Write: TypeAlias = Callable[[Json, Json, Json, StateFrame], Awaitable[None]]
 
 
 class Rights(NamedTuple):
-    """What an agent may do with the memory during its call."""
+    """The access of an agent to the memory during its call."""
 
     namespace: str | None
-    """Where it may do it; None: in the namespace of the document."""
+    """The accessible namespace; None for that of the document."""
     reads: bool
     writes: bool
 
 
 def read_memory(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what a Task reads before any of its fields is computed (step 3 of 3.1)."""
+    """Compile the read of a Task, which precedes its other fields (step 3 of 3.1)."""
     read = compile_read(compiler)
     if read is None:
         return inner
@@ -67,9 +67,9 @@ def read_memory(compiler: Compiler, inner: Perform) -> Perform:
 
 
 def use_memory(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what a Task writes after success, and what its agent may do meanwhile.
+    """Compile the write of a Task after success, and the access of its agent.
 
-    That is the same as the block does, and both where the block does neither.
+    The agent may do the same as the block: read, write or both; both also if the block has neither.
     """
     write = compile_write(compiler, compile_inserts(compiler))
     reads = "Read" in compiler.within("Memory").state
@@ -87,7 +87,7 @@ def use_memory(compiler: Compiler, inner: Perform) -> Perform:
 
 
 def _place(compiler: Compiler) -> Callable[[Json, ExpressionFrame], str | None]:
-    """Compile `Namespace`, None for that of the document, and `Type`, which has to fit."""
+    """Compile `Namespace` (None for that of the document), and check `Type`."""
     block = compiler.within("Memory")
     read, namespace = block.state.get("Read"), block.text("Namespace")
     kind, kinds = (
@@ -138,12 +138,12 @@ FORMS: Final[Mapping[str, tuple[str, ...]]] = {
     "semantic": ("Query", "Collection", "TopK", "MinScore"),
     "episodic": ("Collection", "Filter", "Limit", "Order"),
 }
-"""The fields of `Read` by the type of memory that they are for, beside `InjectAt`."""
+"""The fields of `Read` by type of memory, except `InjectAt`."""
 TYPES: Final = tuple(FORMS)
 
 
 def _form(read: Json) -> str:
-    """Return the type of memory that a `Read` is for."""
+    """Return the type of memory of a `Read`."""
     if type(read) is list:
         return "key_value"
     names = {name.removesuffix(SUFFIX) for name in read}
@@ -151,7 +151,7 @@ def _form(read: Json) -> str:
 
 
 _Ask: TypeAlias = Callable[[str | None, Json, StateFrame], Awaitable[tuple[Json, list[str]]]]
-"""`(namespace, effective input, frame) -> (memory, keys that were found)`."""
+"""`(namespace, effective input, frame) -> (memory, found keys)`."""
 
 
 def _asked(compiler: Compiler, form: str) -> _Ask:
@@ -181,12 +181,12 @@ def _asked(compiler: Compiler, form: str) -> _Ask:
 def _query(found: BlockSettings) -> str:
     query = found.values.get("Query")
     if query is None:
-        raise found.unfit("Query", "what is searched for")
+        raise found.unfit("Query", "a query")
     return query if type(query) is str else compact(query)
 
 
 def _listed(compiler: Compiler) -> _Ask:
-    """Compile the list form of `Read`: what is missing is null."""
+    """Compile the list form of `Read`; missing values are null."""
     fields = compile_settings(compiler, "Memory", ("Read",))
 
     async def ask(namespace: str | None, data: Json, frame: StateFrame) -> tuple[Json, list[str]]:
@@ -242,7 +242,7 @@ async def _found(namespace: str | None, keys: list[str], frame: StateFrame) -> d
 
 
 def compile_write(compiler: Compiler, inserts: tuple[Finish, ...] = ()) -> Write | None:
-    """Compile `Write`; None without it. *inserts* are what blocks put into the output."""
+    """Compile `Write`; None without it. *inserts* are the insertions of blocks into the output."""
     written = compiler.within("Memory").state.get("Write")
     if written is None:
         return None
@@ -272,7 +272,7 @@ def compile_write(compiler: Compiler, inserts: tuple[Finish, ...] = ()) -> Write
 
 
 def _try(finish: Finish | None, raw: Json, result: Json, frame: ExpressionFrame) -> None:
-    """Make the output for nothing, or raise what it will raise; nothing is assigned."""
+    """Evaluate the output for its errors only, before the write; assign nothing."""
     before = frame.variables
     try:
         if finish is not None:
@@ -290,17 +290,24 @@ class _Entry:
         self.sought = block.template("Value", Missing.PARAMETER) or block.scalar(
             "Value", Missing.PARAMETER
         )
-        """The same, but it fails where a path leads nowhere, in every profile."""
+        """The same, but with an error for an absent path in every profile."""
         prefix = "".join(("Memory.Write", *(f"[{each}]" for each in index), "."))
         self.fields = compile_settings_of(block, ("Key", "TTL", "Merge", "Overwrite"), prefix)
 
     def request(
         self, namespace: Json, documents: tuple[Json, ...], result: Json, frame: StateFrame
     ) -> dict[str, Json]:
-        """Return what is written.
+        """Return the request of the write.
 
-        *documents* are those in which a value is looked for: result, output and effective input,
-        by which everything else is computed. In JSONata there is `$states` alone.
+        Args:
+            namespace: The namespace.
+            documents: The sources of the value, in order: result, output and effective input; the
+                last one is the source of all other fields. In JSONata, `$states` alone.
+            result: The default value.
+            frame: The frame of the machine.
+
+        Raises:
+            StateError: A field has a wrong value.
         """
         found = self.fields(documents[-1], frame)
         key = found.values["Key"]
@@ -318,7 +325,7 @@ class _Entry:
         return request if lifetime is None else {**request, "ttl": lifetime}
 
     def _found(self, documents: tuple[Json, ...], frame: StateFrame) -> Json:
-        """Evaluate the value in the first document that has what it reads."""
+        """Evaluate the value in the first document with its paths."""
         assert self.value is not None
         assert self.sought is not None
         for document in documents[:-1]:
@@ -347,13 +354,13 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
 def _check_read(read: Json, kind: Json, node: Node) -> Iterator[Finding]:
     form = _form(read)
     if kind in TYPES and kind != form:
-        message = f"such a Read is for {form} memory, not for {kind}"
+        message = f"'Read' has the form of {form} memory, not of {kind}"
         yield Finding("V-MEM-01", message, node.at("Memory", "Read"), f'"Type": "{form}"')
     if type(read) is list:
         return
     names = {name.removesuffix(SUFFIX) for name in read}
     if form == "key_value" and "Default" not in names:
-        message = "a key that is not stored yet fails, as there is no Default"
+        message = "without 'Default' a missing key fails the state"
         yield Finding("V-MEM-05", message, node.at("Memory", "Read"), at_key=True)
     yield from _check_others(read, form, node)
     target = read.get("InjectAt")
@@ -365,13 +372,13 @@ def _check_read(read: Json, kind: Json, node: Node) -> Iterator[Finding]:
             yield Finding("V-MEM-03", fault.message, pointer, fault.hint)
         else:
             if path.root != "$" or not path.segments:
-                message = f"the memory goes to a member of the input, not to {target!r}"
+                message = f"'InjectAt' must be the path of a member, not {target!r}"
                 place = node.at("Memory", "Read", "InjectAt")
                 yield Finding("V-MEM-03", message, place, "a path such as $._memory")
 
 
 def _check_others(read: Mapping[str, Json], form: str, node: Node) -> Iterator[Finding]:
-    """Find the fields that another form of `Read` has."""
+    """Find fields of another form of `Read`."""
     others = {name for names in FORMS.values() for name in names}.difference(FORMS[form])
     for field in read:
         if field.removesuffix(SUFFIX) in others:

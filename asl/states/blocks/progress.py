@@ -1,7 +1,7 @@
-"""Progress: how far a state is, and what is told of it on the way (Specification 8.13).
+"""Progress: percentages and milestones of states (Specification 8.13).
 
-A Task's agent reports how far it is. How far a Map, a Parallel or the workflow is follows from the
-history, so nothing is written for it: whoever reads events derives it (`asl.engine.progress`).
+The agent of a Task reports its progress. That of a Map, a Parallel or the workflow is derived from
+the history when events are read (`asl.engine.progress`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -51,20 +51,20 @@ __all__ = [
 UPDATED: Final = "ProgressUpdated"
 REACHED: Final = "MilestoneReached"
 EMITTED: Final = "EventEmitted"
-"""The event of an event that the document names."""
+"""The type of the record of a custom event."""
 OF_STREAMING: Final = {"ProgressPath": "Path", "Milestones": "Milestones"}
-"""The fields of Streaming that mean the same as one of Progress."""
+"""The fields of Streaming, and the equal ones of Progress."""
 COMPUTED_FIELDS: Final = ("Enabled", "Emit", "HeartbeatOnUpdate")
-"""Those of a Task that may be computed, besides what a milestone says."""
+"""The fields of a Task that may be computed, except milestones."""
 
 
 class Milestone(NamedTuple):
-    """A point that is told once."""
+    """A percentage that is reported once."""
 
     at: float
     name: str | None
     emit: str | None
-    """The event that the document wants in addition."""
+    """The name of an additional custom event."""
 
     def told(self) -> Iterator[tuple[str, dict[str, Json]]]:
         """Yield its events."""
@@ -75,29 +75,29 @@ class Milestone(NamedTuple):
 
 
 class ProgressPlan(NamedTuple):
-    """What is told of the progress of one visit of a Task."""
+    """The reports of progress in a visit of a Task."""
 
     milestones: tuple[Milestone, ...]
     emit: str | None
-    """The event that the document wants for each update in addition."""
+    """The name of an additional custom event for each update."""
     silent: bool
-    """Whether updates are not told."""
+    """Whether updates are not reported."""
     heartbeat: bool
-    """Whether an update is a sign of life."""
+    """Whether an update is a heartbeat."""
 
 
 class ReportedProgress(NamedTuple):
-    """What has been told of the progress of a visit so far."""
+    """The reported progress of a visit."""
 
     visit: int
     update: Json
     """The latest progress object; None before the first one."""
     reached: tuple[float, ...]
-    """The milestones behind it."""
+    """The reached milestones."""
 
 
 def reported_progress(frame: StateFrame) -> ReportedProgress:
-    """Return what has been told of the present visit."""
+    """Return the reported progress of the current visit."""
     told: ReportedProgress | None = frame.progress
     return (
         ReportedProgress(frame.visit, None, ())
@@ -109,7 +109,7 @@ def reported_progress(frame: StateFrame) -> ReportedProgress:
 def report_progress(
     frame: StateFrame, plan: ProgressPlan, percentage: float, message: str, now: float
 ) -> None:
-    """Tell of progress: the update, and the milestones that it reaches; 100 is for success."""
+    """Record an update and the milestones it reaches, except those of 100 percent."""
     told = reported_progress(frame)
     due = [each for each in plan.milestones if 0 < each.at <= min(percentage, 100)]
     _tell(frame, plan, told, percentage, message, now, [each for each in due if each.at < 100])
@@ -156,7 +156,7 @@ def _reach(frame: StateFrame, milestones: Iterable[Milestone]) -> None:
 
 
 def clamp(percentage: Json) -> float | None:
-    """Return a reported percentage from 0 to 100, None for what is no number."""
+    """Return a reported percentage, limited to 0 to 100; None for no number."""
     share: float | None = None
     if is_number(percentage) and (type(percentage) is int or isfinite(percentage)):
         share = max(0, min(100, percentage))
@@ -164,7 +164,7 @@ def clamp(percentage: Json) -> float | None:
 
 
 def _settings(compiler: Compiler) -> Compiler:
-    """Return a compiler of the block, with what the block Streaming says of progress."""
+    """Return a compiler of the block, with the progress fields of the block Streaming."""
     streaming, block = compiler.state.get("Streaming", {}), compiler.within("Progress")
     besides = {
         own + suffix: streaming[name + suffix]
@@ -178,7 +178,7 @@ def _settings(compiler: Compiler) -> Compiler:
 
 
 def follow_progress(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what tells of the progress of a Task, from its entry to its success."""
+    """Compile the progress reports of a Task, from its entry to its success."""
     block = _settings(compiler)
     if not block.state and "Progress" not in compiler.state:
         return inner
@@ -227,7 +227,7 @@ def _planned(block: Compiler, state: str) -> Callable[[Attempt], ProgressPlan | 
 
 
 def parse_milestones(written: Json) -> Iterator[Milestone]:
-    """Yield the milestones of a list that has no faults."""
+    """Yield the milestones of a valid list."""
     for each in written:
         emit = each.get("Emit")
         yield Milestone(
@@ -236,28 +236,28 @@ def parse_milestones(written: Json) -> Iterator[Milestone]:
 
 
 def _faults(written: Json) -> Iterator[tuple[int, str, str]]:
-    """Yield index, field and fault of milestones that are none, as no schema can say."""
+    """Yield index, field and fault of wrong milestones, beyond their schema."""
     if type(written) is not list or not all(type(each) is dict for each in written):
-        yield 0, "", "milestones are a list of objects"
+        yield 0, "", "milestones must be a list of objects"
         return
     for index, each in enumerate(written):
         if not is_number(each.get("At")) or not 0 <= each["At"] <= 100:
-            yield index, "At", "a milestone is at a percentage from 0 to 100"
+            yield index, "At", "a milestone must be at a percentage from 0 to 100"
             return
         if each.get("Emit") is True and "Name" not in each:
             yield (
                 index,
                 "Emit",
-                "the event has no name: write its name, or the Name of the milestone",
+                "the event has no name: set 'Emit' to a name, or add 'Name'",
             )
     for index, (one, other) in enumerate(pairwise(written), 1):
         if one["At"] >= other["At"]:
-            message = f"milestones stand in ascending order: {other['At']:g} after {one['At']:g}"
+            message = f"milestones must ascend: {other['At']:g} follows {one['At']:g}"
             yield index, "At", message
 
 
 def progress_destination(compiler: Compiler) -> Destination:
-    """Compile where the final progress goes."""
+    """Compile the output path of the final progress."""
     return Destination(_settings(compiler), "Path", "Progress.")
 
 
@@ -267,7 +267,7 @@ def evaluate_progress_path(compiler: Compiler, inner: Perform) -> Perform:
 
 
 def store_progress(compiler: Compiler) -> Finish | None:
-    """Compile what puts the final progress into the output, None where it goes nowhere."""
+    """Compile the insertion of the final progress into the output; None without a path."""
     block = _settings(compiler).state
     if {"Path", "Path.$"}.isdisjoint(block) or block.get("Enabled") is False:
         return None
@@ -290,35 +290,35 @@ def store_streamed_progress(compiler: Compiler) -> Finish | None:
 
 
 class Tracking(NamedTuple):
-    """How the progress of a Map or a Parallel follows from that of its parts."""
+    """The derivation of the progress of a Map or a Parallel from that of its parts."""
 
     milestones: tuple[Milestone, ...]
     emit: str | None
     silent: bool
     each: bool
-    """Whether that of each part is told, too."""
+    """Whether the progress of each part is reported as well."""
     by: str
     """`completed`, `progress`, `average`, `minimum` or `weighted`; `states` of a document."""
     states: tuple[tuple[str, ...], ...] = ()
     """The names of the states in each branch, at any depth."""
     distributed: bool = False
-    """Whether the parts are executions of their own."""
+    """Whether the parts are child executions."""
     open: bool = False
-    """Whether it shows only at the end how many there are: they are read, or put into batches."""
+    """Whether the number of parts is known only at the end: they are read, or in batches."""
     weights: Mapping[str, float] | None = None
-    """Of an included document: the weights of its states."""
+    """The weights of states of an included document."""
     whole: float = 0
-    """And what makes 100 percent of it: the sum of these, or the number of its states."""
+    """Its 100 percent: the sum of the weights, or the number of its states."""
 
 
 Track: TypeAlias = Callable[[Json, Any], Tracking | None]
-"""`(raw input, frame) -> tracking`, None where the visit is not followed; raises StateError."""
+"""`(raw input, frame) -> tracking`, None without progress; raises StateError."""
 Follow: TypeAlias = Callable[[Json, StateFrame], bool]
-"""`(raw input, frame)`: whether the progress of a visit is told; raises StateError."""
+"""`(raw input, frame)`: whether the progress of a visit is reported; raises StateError."""
 
 
 def compile_tracking(compiler: Compiler) -> Track | None:
-    """Compile how the progress of a Map or a Parallel is told, None where it never is."""
+    """Compile the tracking of a Map or a Parallel; None without progress."""
     block: Mapping[str, Json] = compiler.state.get("Progress", {"Enabled": False})
     if block.get("Enabled") is False:
         return None
@@ -335,7 +335,7 @@ def compile_tracking(compiler: Compiler) -> Track | None:
 
 
 def compile_following(compiler: Compiler) -> Follow:
-    """Compile what a Map or a Parallel looks at before it begins its parts."""
+    """Compile the test for progress, made by a Map or a Parallel before its parts."""
     track, effective = compile_tracking(compiler), compiler.input()
     if track is None:
         return lambda raw, frame: False
@@ -368,7 +368,7 @@ def _tracking(block: Mapping[str, Json], state: Mapping[str, Json]) -> Tracking:
 
 
 def document_tracking(block: Mapping[str, Json], states: int) -> Tracking | None:
-    """Return how the progress of an included document is told that has so many states."""
+    """Return the tracking of an included document with this number of states."""
     if block.get("Enabled") is False:
         return None
     weights = block.get("WeightedProgress") or None
@@ -384,7 +384,7 @@ def _states(machine: Mapping[str, Json]) -> Iterator[str]:
 
 
 def record_counts(frame: StateFrame, completed: int, failed: int) -> None:
-    """Keep what the parts of a Map or a Parallel came to, for its output."""
+    """Record the final counts of a Map or a Parallel for its output."""
     update = {
         "total": completed + failed,
         "completed": completed,
@@ -405,20 +405,20 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
     others = foreign_fields("blocks:Progress", kind)
     for field in block:
         if field.removesuffix(".$") in others:
-            message = f"{field!r} says nothing about a {kind}"
+            message = f"{field!r} has no effect on a {kind}"
             yield Finding("V-PRG-01", message, node.at("Progress", field), at_key=True)
     yield from _check_milestones(block, node, "Progress")
     yield from _check_path(block, "Path", node, "Progress")
 
 
 def check_streaming(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
-    """Find what is wrong with what Streaming says of progress."""
+    """Yield the findings on the progress fields of Streaming."""
     block, progress = node.value["Streaming"], node.value.get("Progress")
     yield from _check_milestones(block, node, "Streaming")
     yield from _check_path(block, "ProgressPath", node, "Streaming")
     for name, own in OF_STREAMING.items():
         if name in block and type(progress) is dict and own in progress:
-            message = f"'{own}' of Progress says the same, and counts"
+            message = f"{name!r} has no effect next to '{own}' of 'Progress'"
             yield Finding("V-PRG-01", message, node.at("Streaming", name), at_key=True)
 
 
@@ -429,7 +429,7 @@ def _check_milestones(block: Mapping[str, Json], node: Node, name: str) -> Itera
             place = node.at(name, "Milestones", index)
             yield Finding("V-PRG-01", "'At' is missing", place, at_key=True)
     if not _is_list_of_numbers(written):
-        return  # the schema says what is wrong, or it is computed
+        return  # reported by the schema, or computed
     for index, field, message in _faults(written):
         yield Finding("V-PRG-01", message, node.at(name, "Milestones", index, field))
 
@@ -452,7 +452,7 @@ def _check_path(block: Mapping[str, Json], field: str, node: Node, name: str) ->
         yield Finding("V-PRG-01", fault.message, pointer, fault.hint)
         return
     if path.root != "$" or not path.segments:
-        message = f"the progress goes to a member of the output, not to {target!r}"
+        message = f"{field!r} must be the path of a member, not {target!r}"
         yield Finding("V-PRG-01", message, pointer, "a path such as $.progress")
 
 
@@ -462,7 +462,7 @@ def _check_workflow(block: Mapping[str, Json]) -> Iterator[Finding]:
         message = "no state has a weight above 0"
         yield Finding("V-PRG-01", message, "/Progress/WeightedProgress")
     if type(weights) is dict and "TotalStates" in block:
-        message = "'TotalStates' has no effect beside weights"
+        message = "'TotalStates' has no effect next to 'WeightedProgress'"
         place = "/Progress/TotalStates"
         yield Finding("V-PRG-01", message, place, severity=Severity.WARNING, at_key=True)
 

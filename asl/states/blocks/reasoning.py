@@ -1,4 +1,4 @@
-"""Reasoning: the trace of thoughts that an agent returns with its result (Specification 8.1)."""
+"""Reasoning: the trace that an agent returns with its result (Specification 8.1)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -25,7 +25,7 @@ FORMATS: Final = ("chain_of_thought", "tree_of_thoughts", "reflection", "free_fo
 
 
 def demand_reasoning(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what tells the agent of the trace, and looks at the one that comes back."""
+    """Compile the request for a trace, and the check of the returned one."""
     wanted, state = compile_settings(compiler, "Reasoning", FIELDS), compiler.name
 
     async def perform(attempt: Attempt) -> Json:
@@ -54,7 +54,7 @@ def _steps(result: Json) -> list[Json] | None:
 def _fault(
     required: bool, bounds: tuple[int | None, int | None], steps: list[Json] | None
 ) -> str | None:
-    """Say what is wrong with a trace, None for nothing."""
+    """Return the fault of a trace, None for none."""
     if steps is None:
         missing = "the result has no trace: 'reasoning' with a list of 'steps'"
         return missing if required else None
@@ -67,7 +67,7 @@ def _fault(
 
 
 def trace_destination(compiler: Compiler) -> Destination:
-    """Compile where the trace goes."""
+    """Compile the output path of the trace."""
     return Destination(compiler.within("Reasoning"), "Store", "Reasoning.")
 
 
@@ -77,7 +77,7 @@ def evaluate_trace_path(compiler: Compiler, inner: Perform) -> Perform:
 
 
 def store_reasoning(compiler: Compiler) -> Finish | None:
-    """Compile what puts the trace into the output: `(output, raw result, frame) -> output`."""
+    """Compile the insertion of the trace: `(output, raw result, frame) -> output`."""
     if {"Store", "Store.$"}.isdisjoint(compiler.within("Reasoning").state):
         return None
     target = trace_destination(compiler)
@@ -107,7 +107,7 @@ def _check_store(target: str, pointer: str) -> Iterator[Finding]:
         yield Finding("V-RSN-02", fault.message, pointer, fault.hint)
         return
     if path.root != "$" or not path.segments:
-        message = f"the trace goes to a member of the output, not to {target!r}"
+        message = f"'Store' must be the path of a member, not {target!r}"
         yield Finding("V-RSN-02", message, pointer, "a path such as $.trace")
 
 

@@ -1,7 +1,7 @@
-"""Streaming: the answer of an agent, shown while it comes (Specification 8.12).
+"""Streaming: emission of an agent's answer in chunks (Specification 8.12).
 
-The host passes on what the agent says as it says it. Where guardrails look at the answer nothing is
-shown before all of it has passed them; then it is shown from here.
+Effects emit the chunks as they arrive. With output guardrails nothing is emitted before the whole
+answer has passed them; this module emits it then.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,26 +32,26 @@ FIELDS: Final = ("Enabled", "Mode", "ChunkSize")
 BUFFER: Final = ("Size", "FlushInterval", "FlushOnNewline")
 CALLBACKS: Final = ("OnChunk", "OnComplete", "OnError")
 LEAST: Final[Mapping[str, int]] = {"chunk": 100}
-"""How long a chunk is at least where nothing is said, by mode; 1 for all others."""
+"""Default minimum length of a chunk by mode; 1 for other modes."""
 
 
 class StreamPlan(NamedTuple):
-    """How one answer is streamed. Times in seconds, sizes in characters."""
+    """The streaming of an answer; times in seconds, sizes in characters."""
 
     mode: str
     least: int
     buffer: int | None
-    """What is collected at most before it is sent, None without a buffer."""
+    """Maximum size of the buffer; None without a buffer."""
     interval: float | None
     on_newline: bool
     callbacks: Mapping[str, str]
-    """The agents that are told, by the field that names them."""
+    """The agents of callbacks, by their fields."""
     guarded: bool
-    """Whether nothing may be shown before the whole answer has been looked at."""
+    """Whether guardrails check the whole answer before its emission."""
 
 
 class StreamOutput:
-    """What has been shown of one answer: cuts it, collects, and counts."""
+    """The emitted chunks of an answer: cuts, buffers and counts them."""
 
     def __init__(self, plan: StreamPlan) -> None:
         self.chunker = Chunker(plan.mode, plan.least)
@@ -59,17 +59,17 @@ class StreamOutput:
         self.count = 0
 
     def feed(self, text: str) -> Iterator[dict[str, Json]]:
-        """Take a piece of the answer; yield the details of the events that are due."""
+        """Add a piece of the answer; yield the details of due events."""
         for chunk in self.chunker.feed(text):
             yield from self._sent([chunk] if self.buffer is None else self.buffer.put(chunk))
 
     def flush(self) -> Iterator[dict[str, Json]]:
-        """Yield what was collected."""
+        """Yield the buffered text."""
         if self.buffer is not None:
             yield from self._sent([self.buffer.flush()])
 
     def end(self) -> Iterator[dict[str, Json]]:
-        """Yield what is left at the end."""
+        """Yield the rest at the end."""
         rest = self.chunker.rest()
         if self.buffer is not None:
             yield from self._sent(self.buffer.put(rest))
@@ -85,14 +85,14 @@ class StreamOutput:
 
 
 def response_text(result: Json) -> str:
-    """Return the text of a result, for an agent that has not said it piece by piece."""
+    """Return the text of a result, for an agent that does not stream."""
     if type(result) is dict:
         result = result.get("response")
     return result if type(result) is str else ""
 
 
 def request_stream(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what asks the host to stream the answer."""
+    """Compile the request to stream the answer."""
     plan_of = _planned(compiler)
 
     async def perform(attempt: Attempt) -> Json:
@@ -137,7 +137,7 @@ def _planned(compiler: Compiler) -> Callable[[Attempt], StreamPlan | None]:
 
 
 def show_guarded(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what shows an answer once it has passed the guardrails around *inner*."""
+    """Compile the emission of an answer after the guardrails around *inner*."""
     if "Output" not in compiler.state.get("Guardrails", {}):
         return inner
 
@@ -161,10 +161,10 @@ def show_guarded(compiler: Compiler, inner: Perform) -> Perform:
 
 
 async def _passed(attempt: Attempt, result: Json) -> str:
-    """Return what may be shown of what the agent has said.
+    """Return the text to emit for a streamed answer.
 
-    That is the text of the result that the guardrails have left. What has no place in the result is
-    judged by itself; what does not pass is not shown.
+    It is the text in the result after the guardrails. A streamed text that is not in the result is
+    judged separately, and not emitted if it is rejected.
     """
     said, judge, before = attempt.frame.partial_answer, attempt.judge, attempt.answer
     assert judge is not None
@@ -215,7 +215,7 @@ async def _callback(
 
 
 def callback_warning(kind: str, error: StateError) -> tuple[str, dict[str, Json]]:
-    """Return the event of a callback that has failed, which does no harm."""
+    """Return the warning event of a failed callback."""
     return WARNING, {"callback": kind, "error": error.name, "cause": error.cause}
 
 

@@ -1,7 +1,7 @@
-"""A tool policy: which tools may be used, how often and within which bounds (Specification 8.9).
+"""Tool policies: the allowed tools of an agent, their limits and bounds (Specification 8.9).
 
-A policy is plain data, made of the `DefaultTools` of a document and the `Tools` of a state. Whoever
-calls within a call is bound by all policies around it, so rights only shrink.
+A policy is plain data, from the `DefaultTools` of a document and the `Tools` of a state. A nested
+call is bound by all policies around it, so permissions only shrink.
 """
 
 import re
@@ -37,7 +37,7 @@ __all__ = [
 UNITED: Final = ("Denied", "DeniedCategories", "DeniedDomains", "DeniedPaths", REQUIRE_APPROVAL)
 """The lists that only grow."""
 REPLACED: Final = ("Allowed", "AllowedCategories")
-"""The lists of which a state has its own; one of them replaces both."""
+"""The lists that a state replaces; one of them replaces both."""
 MERGED: Final = {
     "RateLimits": 2,
     "Parameters": 2,
@@ -55,59 +55,63 @@ WINDOWS: Final = {
     "MaxPerHour": 3600.0,
     "MaxPerDay": 86400.0,
 }
-"""Seconds of the windows by the fields that limit what falls into them."""
+"""Seconds of the windows, by the fields with their limits."""
 ON_EXCEED: Final = ("fail", "wait", "queue")
 LEVELS: Final = ("minimal", "standard", "detailed", "full", "debug")
-"""How much an event tells of a call."""
+"""The levels of detail in events."""
 _SIZE: Final = r"([0-9]+)([KMG]?)B?"
 _IMAGE: Final = r"[A-Za-z0-9][A-Za-z0-9._:/@-]*"
 _HOST: Final = r"(?!\.)[^\s/\\?#@:]*|\[?[0-9a-f]*:(?=[^:*]*[:*])[0-9a-f:.*]*(?:%\w+)?\]?"
 """A name or an address with stars in it; only an address of IPv6 has colons."""
 _AROUND_HOST: Final = r"\s*(?:[a-z*][a-z0-9+.*-]*://|//)?(?:[^/@]*@)?([^\s/\\?#@:]*)"
-"""What leads to the host of a URL."""
+"""The part of a URL before its host."""
 _POWERS: Final = {"": 0, "K": 1, "M": 2, "G": 3}
 
 Matcher: TypeAlias = Callable[[Iterable[str]], bool]
-"""Whether one of the names of a tool is meant."""
+"""Returns whether one of the names of a tool matches."""
 
 
 class ToolHook(NamedTuple):
-    """An agent that is called around each tool call; both see the effective input."""
+    """An agent called before or after each tool call; its fields see the effective input."""
 
     agent: Evaluate
     parameters: Evaluate | None
 
 
 class ToolRules(NamedTuple):
-    """What one block of tools comes to when it runs."""
+    """The evaluated rules of a block of tools."""
 
     block: Mapping[str, Json]
     hooks: Mapping[str, ToolHook]
     """By `Before` and `After`."""
     data: Json
-    """What the hooks see: the effective input of the state, or the execution input."""
+    """The data of hooks: the effective input of the state, or the execution input."""
     constant: bool
-    """Whether the block is the same object whenever it runs."""
+    """Whether the block is the same object in every run."""
 
 
 class RateLimit(NamedTuple):
-    """How often the tools that a pattern means may be called."""
+    """The maximum calls of the tools that match a pattern."""
 
     pattern: str
     matches: Matcher
     most: Mapping[str, int]
     """Calls by the field of the window, or `MaxConcurrent`."""
     waits: bool
-    """Whether a call that is too many waits."""
+    """Whether a call beyond the limit waits."""
 
 
 def parse_size(value: Json) -> int:
-    """Return the bytes of a size: `512`, `"512"`, `"10K"`, `"1MB"`; raises ValueError."""
+    """Return the bytes of a size: `512`, `"512"`, `"10K"`, `"1MB"`.
+
+    Raises:
+        ValueError: The value is no size.
+    """
     if is_integer(value) and value >= 0:
         return int(value)
     found = re.fullmatch(_SIZE, value) if type(value) is str else None
     if found is None:
-        raise ValueError(f"{value!r} is no size such as '512K' or '1MB'")
+        raise ValueError(f"{value!r} is not a size such as '512K' or '1MB'")
     return int(found[1]) << 10 * _POWERS[found[2]]
 
 
@@ -156,9 +160,10 @@ def _merged(below: Json, above: Json, depth: int) -> Json:
 
 
 class ToolPolicy:
-    """One level of rights: a state's rules, or those of a whole document.
+    """A policy of one level: the rules of a state, or of a whole document.
 
-    Raises ValueError for computed fields that do not fit.
+    Raises:
+        ValueError: A computed field has a wrong value.
     """
 
     def __init__(self, block: Mapping[str, Json], categories: Mapping[str, list[str]]) -> None:
@@ -173,7 +178,7 @@ class ToolPolicy:
             listed = [*_texts(block, "Allowed"), *_texts(block, "AllowedCategories")]
             self.allowed = _matcher(listed, categories)
         self.tests = {name: _matcher([name], categories) for name in categories}
-        """By category: whether a tool belongs to it."""
+        """Tests for the members of each category."""
         self.limits = tuple(self._limits(categories))
         self.parameters = self._by_tool("Parameters", categories)
         self.validation = self._by_tool("Validation", categories)
@@ -191,7 +196,7 @@ class ToolPolicy:
         self.files = AccessBounds.of_files(block)
 
     def refusal(self, names: tuple[str, ...]) -> str | None:
-        """Say why a tool may not be used, None where it may. Deny always wins."""
+        """Return the reason to refuse a tool, None for an allowed one; denial wins."""
         if self.denied(names):
             return "is denied"
         if self.allowed is not None and not self.allowed(names):
@@ -207,14 +212,18 @@ class ToolPolicy:
         }
 
     def checks(self, names: tuple[str, ...], side: str) -> Iterator[Mapping[str, Json]]:
-        """Yield what `Input` or `Output` of the tool is checked for."""
+        """Yield the validations of the `Input` or `Output` of a tool."""
         for each in self._for(self.validation, names):
             if side in each:
                 yield each[side]
 
     @property
     def level(self) -> str:
-        """How much an event tells of a call: `minimal`, `standard` or `full`."""
+        """The level of detail in events: `minimal`, `standard` or `full`.
+
+        Raises:
+            ValueError: `Audit.LogLevel` is unknown.
+        """
         audit = self.block.get("Audit", True)
         if type(audit) is bool:
             return "standard" if audit else "minimal"
@@ -241,7 +250,7 @@ class ToolPolicy:
 
     @property
     def requests(self) -> int | None:
-        """Calls in a minute that reach the network."""
+        """Maximum network requests in a minute; None for no limit."""
         most = self.block.get("Network", {}).get("MaxRequestsPerMinute")
         return None if most is None else _positive(most, "Network.MaxRequestsPerMinute")
 
@@ -256,7 +265,7 @@ class ToolPolicy:
     def _for(
         self, table: list[tuple[str, Matcher, Mapping[str, Json]]], names: tuple[str, ...]
     ) -> list[Mapping[str, Json]]:
-        """Return what is said of a tool, that by its own name last."""
+        """Return the entries for a tool, those for its own name last."""
         found = [(tool in names, given) for tool, matches, given in table if matches(names)]
         return [given for _, given in sorted(found, key=lambda each: each[0])]
 
@@ -269,13 +278,13 @@ class ToolPolicy:
 
 
 class AccessBounds(NamedTuple):
-    """What may be reached: hosts or files, by patterns. Deny always wins."""
+    """Allowed and denied hosts or files, by patterns; denial wins."""
 
     allowed: tuple[str, ...] | None
     denied: tuple[str, ...]
     extensions: tuple[str, ...] | None = None
     most: int | None = None
-    """Bytes that a file may have."""
+    """Maximum bytes of a file."""
 
     @classmethod
     def of_hosts(cls, block: Mapping[str, Json]) -> "AccessBounds | None":
@@ -315,7 +324,11 @@ class AccessBounds(NamedTuple):
 
 
 def host_pattern(text: str) -> str:
-    """Return a pattern of hosts in small letters; raises ValueError for what no host can fit."""
+    """Return a pattern of hosts in lower case.
+
+    Raises:
+        ValueError: No host can match the pattern.
+    """
     pattern = text.lower()
     if re.fullmatch(_HOST, pattern):
         return pattern
@@ -328,7 +341,11 @@ def host_pattern(text: str) -> str:
 
 
 def path_pattern(text: str) -> str:
-    """Return a pattern of paths; raises ValueError for what no path can fit."""
+    """Return a pattern of paths.
+
+    Raises:
+        ValueError: No path can match the pattern.
+    """
     if text.lower().startswith("file:"):
         raise ValueError(f"no path can fit {text!r}: write the path alone, without 'file:'")
     if text.endswith("/"):
@@ -358,7 +375,7 @@ def _seconds(value: Json) -> float:
 
 
 def _matcher(patterns: Iterable[str], categories: Mapping[str, list[str]]) -> Matcher:
-    """Return what tells whether a tool is meant; a category stands for its members."""
+    """Return a test for the names of a tool; a category matches its members."""
     tests = [
         compile_glob(each) for pattern in patterns for each in categories.get(pattern, (pattern,))
     ]
@@ -366,16 +383,20 @@ def _matcher(patterns: Iterable[str], categories: Mapping[str, list[str]]) -> Ma
 
 
 class Mount(NamedTuple):
-    """A folder that is seen in a sandbox."""
+    """A folder mounted in a sandbox."""
 
     target: str
-    """Where it is seen."""
+    """Its path in the sandbox."""
     source: str
     read_only: bool
 
 
 def parse_processors(value: Json) -> float:
-    """Return the `CPU` of a sandbox: a number above 0, or its text; raises ValueError."""
+    """Return the `CPU` of a sandbox: a number above 0, or its text.
+
+    Raises:
+        ValueError: The value is no such number.
+    """
     try:
         found = float(value) if type(value) is str else value
     except ValueError:
@@ -386,9 +407,12 @@ def parse_processors(value: Json) -> float:
 
 
 def parse_image(value: Json) -> str:
-    """Return the `Image` of a sandbox, a name such as `python:3.12`; raises ValueError.
+    """Return the `Image` of a sandbox, a name such as `python:3.12`.
 
-    What began with `-` docker would take for one of its options.
+    A name cannot begin with `-`, as docker would take it for an option.
+
+    Raises:
+        ValueError: The value is no such name.
     """
     if type(value) is not str or re.fullmatch(_IMAGE, value) is None:
         raise ValueError(f"Image is the name of an image, not {value!r}")
@@ -396,10 +420,13 @@ def parse_image(value: Json) -> str:
 
 
 def parse_mounts(value: Json) -> list[Mount]:
-    """Return the `Mounts` of a sandbox; raises ValueError for what they cannot be.
+    """Return the `Mounts` of a sandbox.
 
     They are an object `{TARGET: SOURCE}` or `{TARGET: {"Source", "ReadOnly"}}`, or a list of texts
     `"SOURCE:TARGET"` or `"SOURCE:TARGET:ro"`.
+
+    Raises:
+        ValueError: The value has another form.
     """
     found = []
     if type(value) is dict:

@@ -1,6 +1,6 @@
-"""Tools, DefaultTools and ToolCategories: what an agent may do (Specification 8.9).
+"""Tools, DefaultTools and ToolCategories: the tools of agents (Specification 8.9).
 
-The document becomes rules here; the broker of a call holds every tool call against them
+This module compiles blocks to rules; the dispatcher of a call applies them to every tool call
 (`asl.effects.tools.dispatcher`).
 """
 
@@ -97,7 +97,7 @@ CompileRules: TypeAlias = Callable[[Json, Frame], ToolRules]
 
 
 def use_tools(compiler: Compiler, inner: Perform) -> Perform:
-    """Compile what the call is told about its tools."""
+    """Compile the tool rules of a call."""
     rules, always = compile_rules(compiler, "Tools"), _always(compiler.within("Tools"))
     if always is None:
 
@@ -141,7 +141,7 @@ def compile_rules(compiler: Compiler, name: str) -> CompileRules:
 
 
 def _always(block: Compiler) -> ToolRules | None:
-    """Return the rules of a block that are the same for all calls: no hook sees the data."""
+    """Return the rules of a constant block without hooks, shared by all calls; else None."""
     if not _is_constant(block) or not block.state.get("Hooks", {}).keys().isdisjoint(HOOKS):
         return None
     return ToolRules(_written(block), {}, None, True)
