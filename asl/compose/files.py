@@ -63,7 +63,11 @@ class DiskFiles:
         self.root = None if chosen is None else os.path.realpath(chosen or ".")
 
     def find(self, source: str, importing: str | None) -> tuple[str, str]:
-        """Return the real path of a file, and its path as the caller would write it."""
+        """Return the real path of a file, and its path as the caller would write it.
+
+        Raises:
+            ImportRefused: The path is refused.
+        """
         if self.root is None:
             message = "a document without a file cannot import files"
             raise ImportRefused(message, "set root= to the folder of its imports")
@@ -95,14 +99,22 @@ class MappedFiles:
         self.documents = {posixpath.normpath(path): what for path, what in documents.items()}
 
     def find(self, source: str, importing: str | None) -> tuple[str, str]:
-        """Return the normalized path, as identity and as name."""
+        """Return the normalized path, as identity and as name.
+
+        Raises:
+            ImportRefused: The path is refused.
+        """
         path = posixpath.normpath(posixpath.join(posixpath.dirname(importing or ""), source))
         if path.startswith(("/", "../")) or path == "..":
             raise ImportRefused(f"{source!r} leads out of the given files: {BESIDE}")
         return path, path
 
     def read(self, key: str, name: str) -> Document:
-        """Read a document from the mapping."""
+        """Read a document from the mapping.
+
+        Raises:
+            ImportRefused: The mapping has no such document.
+        """
         if key not in self.documents:
             raise ImportRefused(f"there is no file {key!r}")
         what = self.documents[key]

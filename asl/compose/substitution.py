@@ -44,7 +44,7 @@ class OpenArgument:
     """An argument that is not known yet."""
 
     dynamic: bool
-    """Whether only the data of a run tells it."""
+    """Whether it depends on the data of a run."""
 
 
 Argument: TypeAlias = Json | OpenArgument
@@ -68,7 +68,7 @@ class Substitution:
         """JSON Pointers of texts that are a parameter and nothing else, and its name."""
         self.inserted = 0
         self.checked = False
-        """Whether an argument of the data stands where not every value is right."""
+        """Whether an argument from data is at a place that restricts its values."""
 
     def document(self, template: Mapping[str, Json]) -> dict[str, Json]:
         """Replace the parameters in a document's machine."""

@@ -57,7 +57,12 @@ def compile(
 def resolve_program(
     workflow: Program | Document | Loadable, profile: str | Profile | None, ignore_blocks: bool
 ) -> Program:
-    """Return a compiled program unchanged; compile anything else."""
+    """Return a compiled program unchanged; compile anything else.
+
+    Raises:
+        AslError: A compiled program comes with a profile or `ignore_blocks`.
+        InvalidDocument: The document has errors.
+    """
     if not isinstance(workflow, Program):
         return compile(
             workflow, profile="default" if profile is None else profile, ignore_blocks=ignore_blocks

@@ -134,13 +134,13 @@ def title(state: Mapping[str, Json], steps: tuple[str | int, ...]) -> str:
     return "each item"
 
 
-def details(state: Mapping[str, Json], said: str | None = None) -> Iterator[str]:
+def details(state: Mapping[str, Json], words: str | None = None) -> Iterator[str]:
     """Yield a line or two on a state's work, beyond its name and type.
 
-    *said* replaces the first one for a state read from another language.
+    *words* replace the first one for a state read from another language.
     """
-    if said is not None:
-        yield said
+    if words is not None:
+        yield words
     else:
         yield from type_of(state).describe(state)
     retriers = state.get("Retry")

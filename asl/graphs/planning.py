@@ -397,7 +397,7 @@ class _Measure:
         models = [each for name in _models(state, (self.document,)) for each in [self._price(name)]]
         others = set(_agents(state, (self.document,))) - {state["Agent"]}
         if others and (self.field == "MaxCost" or "MaxOutputTokens" not in budget):
-            return None  # of models that nobody knows, and nothing says how much they answer
+            return None  # of unknown models, with unlimited answers
         if self.field == "MaxTokens":
             return Decimal(given + made * attempts)
         if not models or None in models or _is_computed(state.get("Model", {}), "Preferred"):

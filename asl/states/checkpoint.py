@@ -89,7 +89,7 @@ def automatic(written: Mapping[str, Json]) -> AfterTransition | None:
         visit, transitions, latest = frame.unsaved
         if visit == frame.visit:
             return
-        if visit < 0:  # it stands at its first state, or was resumed there
+        if visit < 0:  # at its first state, or after a resume
             frame.unsaved = frame.visit, 0, frame.now
             return
         if is_due(transitions + 1, frame.now - latest):
@@ -117,7 +117,7 @@ def _due(every: str) -> Callable[[int, float], bool]:
 
 
 def check_checkpoint(node: Node) -> Iterator[Finding]:
-    """Nothing beyond the schema; what checkpoints have to do with each other is checked apart."""
+    """Yield nothing; `asl.checks` compares checkpoints with each other."""
     return iter(())
 
 

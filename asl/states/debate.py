@@ -1,4 +1,4 @@
-"""Debate: agents discuss a topic in rounds and may come to a decision (6.10, companion 2)."""
+"""Debate: agents discuss a topic in rounds and may decide on it (6.10, companion 2)."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 
@@ -16,7 +16,7 @@ from asl.states.settings import BlockSettings
 
 TOPIC = "General discussion"
 TOPICS = ("Topic", "Topic.$", "TopicPath")
-"""Where the topic may stand."""
+"""The fields with the topic."""
 ROUNDS = 3
 METHODS = ("voting", "arbiter")
 VOTING = ("Threshold", "RequiredMajority", "VotingAgents")
@@ -29,9 +29,9 @@ VOTE = 'set "Method": "voting"'
 
 
 def compile_debate(compiler: Compiler, step: Step) -> None:
-    """Compile a Debate: its terms, its turns, then the result's way to the output.
+    """Compile a Debate: its terms, its turns, and the placement of the result.
 
-    A turn is an effect of the state, or a machine of its own where it is taken beside others.
+    A turn is an effect of the state, or a child machine if turns are concurrent.
     """
     agreed, agents = _terms(compiler), compiler.state["Agents"]
     targets = {agent: Target("agent", agent, compiler.name) for agent in agents}
@@ -52,7 +52,7 @@ def _beside(target: Target) -> Work:
 
 
 def _terms(compiler: Compiler) -> Callable[[Json, StateFrame], DebateTerms]:
-    """Compile what the fields come to: `(raw input, frame) -> terms`."""
+    """Compile the evaluated fields: `(raw input, frame) -> terms`."""
     effective_input, jsonata = compiler.input(), compiler.jsonata
     agents: list[str] = compiler.state["Agents"]
     topic, rounds = _topic(compiler), compiler.scalar("Rounds") or constant(None)
@@ -104,7 +104,7 @@ def _topic(compiler: Compiler) -> Evaluate:
 
 
 def _speakers(spoken: BlockSettings, agents: list[str], arbiter: str | None) -> list[str]:
-    """Return who speaks, in order; *arbiter* is one who only decides."""
+    """Return the speakers in order; *arbiter* only decides."""
     speakers = [agent for agent in agents if agent != arbiter]
     order = spoken.names("Order", agents)
     if order is None:
@@ -116,7 +116,7 @@ def _speakers(spoken: BlockSettings, agents: list[str], arbiter: str | None) -> 
 
 
 def _voters(sought: BlockSettings, agents: list[str], speakers: list[str]) -> list[str] | None:
-    """Return who votes, None where nobody does."""
+    """Return the voters, None for a debate without votes."""
     voting = sought.word("Method", METHODS) == "voting"
     if voting or any(field in sought for field in VOTING):
         return sought.names("VotingAgents", agents) or speakers
@@ -124,7 +124,7 @@ def _voters(sought: BlockSettings, agents: list[str], speakers: list[str]) -> li
 
 
 def check_debate(node: Node) -> Iterator[Finding]:
-    """One topic, shares that leave room, a consensus that comes about, limits."""
+    """Check topic, limits, and the fields of `Consensus`."""
     yield from _topics(node)
     yield from check_time_limits(node)
     consensus = node.value.get("Consensus")
@@ -138,7 +138,7 @@ def _topics(node: Node) -> Iterator[Finding]:
     if not given:
         yield Finding(
             "V-DEB-02",
-            f"nothing says what {node.name!r} is about",
+            f"{node.name!r} has no topic",
             node.pointer,
             "add 'Topic'; without it the agents hold a general discussion",
             severity=Severity.WARNING,
@@ -156,7 +156,7 @@ def _topics(node: Node) -> Iterator[Finding]:
 
 
 def _idle(node: Node, consensus: Mapping[str, Json]) -> Iterator[Finding]:
-    """Find what changes nothing as `Consensus` stands (companion 2.3 to 2.6)."""
+    """Find fields of `Consensus` without effect (companion 2.3 to 2.6)."""
     names = {field.removesuffix(SUFFIX): field for field in consensus}
     required, method = consensus.get("Required", False), consensus.get("Method", METHODS[1])
     known = type(required) is bool and method in METHODS
@@ -202,7 +202,7 @@ def _shares(node: Node, consensus: Mapping[str, Json]) -> Iterator[Finding]:
 
 
 def describe_debate(state: Mapping[str, Json]) -> Iterator[str]:
-    """Yield who takes part."""
+    """Yield the participants."""
     agents = state.get("Agents")
     if type(agents) is list:
         yield ", ".join(map(str, agents))

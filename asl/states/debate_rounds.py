@@ -30,7 +30,7 @@ VOTE_FIELDS = ("vote", "decision", "position")
 
 
 class Tally(NamedTuple):
-    """What came of a count."""
+    """The result of a count of votes."""
 
     votes: dict[str, Json]
     """The vote of every voter, None for an abstention."""
@@ -79,11 +79,11 @@ PASSING = ("free_form", "reactive")
 """The styles in which an agent may have nothing to say."""
 VISIBLE = ("all", "own", "own_only", "previous_only", "none")
 ARBITER = "Arbiter"
-"""The word that stands for the arbiter in `TieBreaker`."""
+"""The name of the arbiter in `TieBreaker`."""
 
 
 class DebateTerms(NamedTuple):
-    """What the fields of the state come to when it runs."""
+    """The evaluated fields of the state."""
 
     agents: Sequence[str]
     topic: Json
@@ -93,20 +93,24 @@ class DebateTerms(NamedTuple):
     speakers: Sequence[str]
     rounds: int
     most: int
-    """How many rounds are held at most while nobody agrees."""
+    """Maximum number of rounds without consensus."""
     required: bool
     arbiter: str | None
     voters: Sequence[str] | None
-    """None where nobody votes."""
+    """None for a debate without votes."""
     threshold: float | None
     breaker: str | None
-    """Who decides when several options have the most votes."""
+    """The agent that decides a tie."""
     limits: TimeLimits
     """The timeout is that of the whole debate."""
 
 
 async def take_turn(frame: StateFrame, target: Target, turn: Mapping[str, Json]) -> Json:
-    """Have an agent take a turn, in the machine of the debate or in one beside others."""
+    """Call an agent for its turn, in the machine of the debate or in a child machine.
+
+    Raises:
+        StateError: The call fails, or the time of the debate is over.
+    """
     timeout, heartbeat = turn["limits"]
     options = CallOptions(timeout, heartbeat, target.state, part=CallPart(*turn["part"]))
     left = options.left(frame.now)
@@ -119,12 +123,12 @@ async def take_turn(frame: StateFrame, target: Target, turn: Mapping[str, Json])
 
 
 def _response(answer: Json) -> Json:
-    """Return what an agent has said; the answer itself where it does not tell that apart."""
+    """Return the response in an answer; the answer itself without `response`."""
     return answer["response"] if type(answer) is dict and "response" in answer else answer
 
 
 class Debate:
-    """One debate: what has been said so far."""
+    """A debate with its history."""
 
     def __init__(
         self,
@@ -138,7 +142,7 @@ class Debate:
         self.targets = targets
         """The agents that the document names."""
         self.machines = machines
-        """The machines of turns that are taken beside others, by their agents."""
+        """The machines of concurrent turns, by agent."""
         self.began = frame.now
         self.rounds = 0
         """How many rounds have been held."""
@@ -150,7 +154,11 @@ class Debate:
         """How long the history was after the latest turn of each agent."""
 
     async def held(self) -> Json:
-        """Hold the debate and return its result; raises StateError where an agent fails."""
+        """Hold the debate and return its result.
+
+        Raises:
+            StateError: An agent fails.
+        """
         terms = self.terms
         named = dict.fromkeys([*terms.agents, terms.arbiter, terms.breaker])
         targets = [self._target(name) for name in named if name is not None]
@@ -177,7 +185,7 @@ class Debate:
     # Rounds
 
     async def _discuss(self) -> None:
-        """Hold rounds until all are over, nobody has anything to say, or the voters agree."""
+        """Hold rounds until the last one, a round without responses, or consensus."""
         number = 0
         for total in (self.terms.rounds, self.terms.most):
             while number < total:
@@ -201,13 +209,13 @@ class Debate:
                 self._took(agent, number, await take_turn(self.frame, self._target(agent), turn))
 
     def _is_asked(self, agent: str, number: int) -> bool:
-        """Whether it is an agent's turn; one that reacts has to have heard something new."""
+        """Return whether an agent has a turn; a reactive one needs new entries in the history."""
         if self.terms.style != "reactive" or number == 1:
             return True
         return self.heard[agent] < len(self.history)
 
     async def _at_once(self, number: int, total: int) -> None:
-        """Let all speak of what was said before the round; each one's turn is a child."""
+        """Hold a round of concurrent turns, each in a child machine, on the earlier history."""
         frame, speakers = self.frame, self.terms.speakers
 
         def child(index: int) -> StateFrame:
@@ -219,7 +227,7 @@ class Debate:
             self._took(agent, number, answer)
 
     def _took(self, agent: str, number: int, answer: Json) -> None:
-        """Take what an agent has answered in its turn."""
+        """Record the answer of an agent in its turn."""
         self.rounds = number
         if not (self.terms.style in PASSING and _passes(answer)):
             entry = {"round": number, "agent": agent, "response": _response(answer)}
@@ -241,7 +249,7 @@ class Debate:
         return self._call(engine, f"{number}/{escape(agent)}", {"round": number, "agent": agent})
 
     def _visible(self, agent: str) -> list[Json]:
-        """Return what an agent may see of the history at its turn."""
+        """Return the history visible to an agent at its turn."""
         visible = self.terms.visible
         if visible == "none":
             return []
@@ -250,7 +258,7 @@ class Debate:
         return [entry for entry in self.history if visible == "all" or entry["agent"] == agent]
 
     def _call(self, engine: dict[str, Json], part: str, who: dict[str, Json]) -> Json:
-        """Return all that a call needs, as JSON: a turn may be the input of a machine."""
+        """Return the data of a call as JSON, since it may be the input of a machine."""
         own = self.terms.parameters
         parameters = {**engine, **own}
         if type(own.get("history")) is list:
@@ -266,12 +274,12 @@ class Debate:
     # The decision
 
     def _tally(self) -> Tally | None:
-        """Count the votes, None where nobody votes."""
+        """Count the votes; None for a debate without votes."""
         voters = self.terms.voters
         return None if voters is None else count_votes(voters, self.latest)
 
     async def _decide(self, tally: Tally | None) -> dict[str, Json]:
-        """Return the decision and who has made it (companion 2.6)."""
+        """Return the decision and its author (companion 2.6)."""
         terms = self.terms
         if tally is None and not terms.required:
             return {"decision": None, "consensus": None, "decidedBy": None}
@@ -305,7 +313,7 @@ def _passes(answer: Json) -> bool:
 
 
 def _decision(result: Json) -> Json:
-    """Return what an arbiter has decided, None for nothing."""
+    """Return the decision of an arbiter, None for none."""
     if type(result) is dict:
         return result["decision"] if "decision" in result else result.get("response")
     return result if type(result) is str else None
@@ -318,7 +326,7 @@ def _counts(tally: Tally | None) -> dict[str, Json]:
 
 
 def _prompt(parameters: Mapping[str, Json]) -> str:
-    """Tell an agent in words what its parameters say."""
+    """Return the parameters of an agent as a prompt."""
     lines = [f"Topic: {_text(parameters['topic'])}"]
     if "round" in parameters:
         total = parameters.get("totalRounds")

@@ -33,11 +33,11 @@ __all__ = ["compile_distributed"]
 TELLING = ("Audit", "Events", "Feedback", "Progress")
 """The blocks whose effect follows from all that a child does, not from what it notes alone."""
 MOST_SHOWN = 10
-"""Failed items that the end of a run tells of."""
+"""Maximum failed items in the event of the end of a run."""
 CAUSE = 1_000
-"""Characters of a cause that it tells of."""
+"""Maximum characters of a cause in that event."""
 MOST_CHILDREN = 10_000
-"""How many children run at once, where `MaxConcurrency` says nothing or more (as with AWS)."""
+"""Maximum number of concurrent children (as with AWS)."""
 
 
 def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
@@ -93,7 +93,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
             ended = {key: text for key, text in told.items() if text}
             frame.note("MapRunFailed", ended | (failures.details() if failures else {}))
             raise
-        except Suspension:  # it goes on later
+        except Suspension:  # it continues later
             run.pause()
             raise
         except BaseException as stop:
@@ -113,13 +113,13 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
 async def _run_all(
     frame: StateFrame, fan: FanOut, failures: "_Failures", results: Results
 ) -> FanIn:
-    """Run the children to their end, and complete the results whatever becomes of them."""
+    """Run the children to their end; complete the results in every case."""
     try:
         joined = await frame.effects.fan_out(frame, fan)
         failures.check()
     except BaseException as stop:
-        if frame.effects.runtime.ends(stop):  # otherwise all of them come again
-            with suppress(StateError):  # what happened first is what is told
+        if frame.effects.runtime.ends(stop):  # otherwise all of them are repeated
+            with suppress(StateError):  # the first error is reported
                 results.close()
         raise
     results.close()
@@ -184,7 +184,7 @@ def _inputs(
 
 
 def _failure(index: int, error: StateError, shown: str) -> Json:
-    """Return a failed item as it is told; *shown* is the error without what nobody may see."""
+    """Return a failed item for events; *shown* is the error without redacted values."""
     cause = shown.removeprefix(error.name or "").removeprefix(": ")
     told = {"index": index, "error": error.name, "cause": _beginning(cause)}
     return {key: value for key, value in told.items() if value not in (None, "")}
@@ -195,7 +195,7 @@ def _beginning(cause: str) -> str:
 
 
 class _Failures:
-    """Counts what failed, and says when it is too much."""
+    """Counts failures and compares them with the tolerated ones."""
 
     def __init__(
         self,
@@ -211,16 +211,16 @@ class _Failures:
         self.results = results
         self.run = run
         self.tells = tells
-        """Whether the cause of the whole says what failed last; with AWS it does not."""
+        """Whether the cause of the Map names the latest failure; with AWS it does not."""
         self.count = 0
         self.weights: dict[int, int] = {}
-        """How many items a child stands for, where it is not one."""
+        """Number of items of each child with a batch."""
         self.last = ""
         self.first: list[Json] = []
         """The first failures: index, error and cause."""
 
     def details(self) -> dict[str, Json]:
-        """Return what the end of the run tells of failed items; nothing where none failed."""
+        """Return the details on failed items for the end of the run, empty for none."""
         if not self.count:
             return {}
         counts = {"failed": self.count, "total": self.source.length}
@@ -241,6 +241,10 @@ class _Failures:
         return tolerance_error(self.last) if self.count > allowed else None
 
     def check(self) -> None:
-        """Judge again, now that it is known how many items there have been."""
+        """Check the tolerance again with the final number of items.
+
+        Raises:
+            StateError: Too many items failed.
+        """
         if self.count > self.allowed(self.source.length or 0):
             raise tolerance_error(self.last)

@@ -23,7 +23,7 @@ ANNOTATIONS: Final = frozenset(
         *("role", "agent", "checker", "free", "states", "type"),
     )
 )
-"""The keywords of a JSON Schema that describe a field, beside its `x-rule`."""
+"""The keywords of a JSON Schema that describe a field, except its `x-rule`."""
 _TYPING: Final = frozenset({"type", "enum", "const", "if", "anyOf", "allOf"})
 """The keywords that restrict the type of a value."""
 ITEM: Final = "*"
@@ -69,7 +69,7 @@ class Field(NamedTuple):
     role: str | None
     """What it is about: the `structure` of a machine, or the `data` in it (`x-role`)."""
     agent: str | None
-    """The rule that is broken where nobody performs the agent that it names (`x-agent`)."""
+    """The rule on an unknown agent named in the field (`x-agent`)."""
     checker: str | None
     """The same for a checker of guardrails (`x-checker`)."""
 
@@ -126,7 +126,7 @@ class FieldIndex:
 
 
 def _within(value: Json, place: tuple[str, ...]) -> list[tuple[Steps, Json]]:
-    """Return all that stands at a place, of which the value is at the first step."""
+    """Return all parts at a place; *value* is the part at its first step."""
     found: list[tuple[Steps, Json]] = [(place[:1], value)]
     for step in place[1:]:
         if step == ITEM:

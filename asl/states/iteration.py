@@ -34,7 +34,7 @@ TOLERATING = frozenset(
 """The fields that say how many failures a Map bears."""
 
 Tolerance: TypeAlias = Callable[[float], float]
-"""How many of so many items may fail; of infinitely many while nobody knows how many there are."""
+"""`number of items -> tolerated failures`; the number is infinite while it is unknown."""
 
 
 def is_distributed(state: Mapping[str, Json], processor: str) -> bool:

@@ -110,7 +110,7 @@ MOST_AT_ONCE = 40
 
 
 def _at_once(limit: int, most: int) -> int:
-    """Return how many iterations run at once, 0 for all; no more than *most*, unless that is 0."""
+    """Return the maximum concurrency, 0 for no limit; at most *most*, unless that is 0."""
     return min(limit or most, most) if most else limit
 
 
@@ -145,7 +145,7 @@ def _tolerating(allowed: float) -> Callable[[StateFrame, StateError], StateError
 
 
 def describe_map(state: Mapping[str, Json]) -> Iterator[str]:
-    """Yield where the items come from, and how many run at once."""
+    """Yield the source of the items, and the concurrency."""
     items = state.get("ItemsPath", state.get("Items"))
     if "ItemReader" in state:
         yield "items from a file"

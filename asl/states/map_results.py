@@ -1,7 +1,7 @@
 """What becomes of the results of a distributed Map: kept, or written (`ResultWriter`).
 
 Written results stand in files of one status each, in the order in which the children ended, and in
-a manifest that lists the files; it is written last, so where it stands the files are complete.
+a manifest that lists the files; it is written last, so with a manifest the files are complete.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ LARGE = 1 << 13
 
 _ARRAY = (b"[", b",\n", b"]\n")
 _LINES = (b"", b"\n", b"\n")
-"""What stands in a file before, between and after the values."""
+"""The bytes before, between and after the values of a file."""
 
 
 class Results(Protocol):
@@ -89,7 +89,7 @@ _TRANSFORMED: Mapping[str, Callable[[StateFrame, Json], Iterable[Json]]] = {
     "COMPACT": lambda child, output: (output,),
     "FLATTEN": lambda child, output: output if type(output) is list else (output,),
 }
-"""What stands in the results for a child that succeeded, by `Transformation`."""
+"""The results of a successful child, by `Transformation`."""
 
 
 class InlineResults:
@@ -110,7 +110,7 @@ class InlineResults:
         """It is not in the result (Specification 6.3)."""
 
     def aborted(self, child: StateFrame) -> None:
-        """Nobody sees the result of a Map that has failed."""
+        """A failed Map has no result."""
 
     def value(self) -> Json:
         return [self.values[index] for index in sorted(self.values)]

@@ -61,7 +61,7 @@ def compile_number(
 
     A number from the input or from an expression lies between *least* and *most*, and is *whole* if
     that is asked for; beyond `NO_BOUND` it counts as that. *numerals* reads it by its text, as AWS
-    does. What does not fit is told in AWS's words (recorded).
+    does. Errors have AWS's words (recorded).
     """
     wanted = _Wanted(field, least, most, whole)
     if field in compiler.state:
@@ -79,7 +79,7 @@ def compile_number(
 
 
 class _Wanted(NamedTuple):
-    """What a field takes, and what is said of a value that it does not take."""
+    """The allowed numbers of a field, and the errors for other values."""
 
     field: str
     least: int

@@ -197,7 +197,7 @@ def _no_findings(node: Node) -> Iterator[Finding]:
 
 
 UNKNOWN: Final = StateType("", _no_step, _no_findings, effect=True)
-"""Stands for the type of a state that has none of these, which may have any field."""
+"""The type of a state with an unknown type; it may have any field."""
 
 
 def type_of(state: Mapping[str, Json]) -> StateType:

@@ -40,13 +40,16 @@ def resolve_schema(reference: str) -> Schema:
 
     Args:
         reference: `urn:asl:schema:states:Task`, or with a JSON Pointer into it after `#`.
+
+    Raises:
+        AslError: There is no such schema.
     """
     urn, _, pointer = reference.partition("#/")
     node: Any = _files().get(urn)
     if node is None:
         added = STATE_TYPES.get(urn.removeprefix(f"{URN}states:"))
         if added is None:
-            raise AslError(f"a schema refers to {urn!r}, which there is not")
+            raise AslError(f"a schema refers to the unknown schema {urn!r}")
         node = added.schema
     for step in filter(None, pointer.split("/")):
         node = node[step]

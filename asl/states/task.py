@@ -28,7 +28,7 @@ def compile_task(compiler: Compiler, step: Step) -> None:
     """Compile a Task: `InputPath`, `Parameters`, the call, then the result's way to the output."""
     target, effective_input = _target(compiler), compiler.input()
     payload = compiler.payload()
-    # What was read from memory cannot be computed again; such a call tells of itself.
+    # Values read from memory cannot be computed again; such a call records its payload.
     step.payload = None if reads_memory(compiler.state) else payload
     step.resource = compiler.state.get("Resource")
     limits = step.limits = _options(compiler, effective_input)
@@ -140,7 +140,7 @@ def _check_target(node: Node) -> Iterator[Finding]:
     elif not agent and not resource:
         yield Finding(
             "V-TASK-01",
-            f"nothing says what does the work of {node.name!r}",
+            f"{node.name!r} has neither 'Agent' nor 'Resource'",
             node.pointer,
             "'Agent' is a fixed name: choose between agents with a Choice state"
             if "Agent.$" in node.value
@@ -168,7 +168,7 @@ def describe_task(state: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _target_of(arn: str) -> str:
-    """Return the part of an ARN that tells one from the other: `lambda:invoke`, `function:f`."""
+    """Return the distinctive part of an ARN: `lambda:invoke`, `function:f`."""
     parts = arn.split(":")
     if not arn.startswith("arn:") or len(parts) < 6:
         return arn

@@ -45,7 +45,7 @@ WINDOWS: Final[Mapping[str, float]] = {"MaxCostPerHour": 3600.0, "MaxCostPerDay"
 Amounts: TypeAlias = Mapping[str, Decimal | int]
 """Amounts by the fields that limit them: money and whole numbers of tokens."""
 DELAY: Final = 1.0
-"""Seconds by which a throttled call is delayed, where nothing else is said."""
+"""Default delay of a throttled call in seconds."""
 
 
 class Fallback(NamedTuple):

@@ -29,7 +29,7 @@ __all__ = [
 
 
 class TextSpan(NamedTuple):
-    """A part of a text: where it stands, and what it is."""
+    """A part of a text: its position and its label."""
 
     start: int
     end: int

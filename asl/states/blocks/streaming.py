@@ -166,32 +166,34 @@ async def _passed(attempt: Attempt, result: Json) -> str:
     It is the text in the result after the guardrails. A streamed text that is not in the result is
     judged separately, and not emitted if it is rejected.
     """
-    said, judge, before = attempt.frame.partial_answer, attempt.judge, attempt.answer
+    streamed, judge, before = attempt.frame.partial_answer, attempt.judge, attempt.answer
     assert judge is not None
-    if not said:
+    if not streamed:
         return response_text(result)
-    found = _beside(before, result, said)
+    found = _counterpart(before, result, streamed)
     if found is not None:
         return found
     try:
-        passed = await judge(attempt, said)
+        passed = await judge(attempt, streamed)
     except StateError as error:
         attempt.frame.note(WARNING, {"reason": f"nothing is shown: {error.cause}"})
         return ""
     return passed if type(passed) is str else ""
 
 
-def _beside(before: Json, after: Json, said: str) -> str | None:
-    """Return the text in *after* that stands where *before* has *said*; None if there is none."""
+def _counterpart(before: Json, after: Json, streamed: str) -> str | None:
+    """Return the text in *after* at the place of *streamed* in *before*; None if there is none."""
     if type(before) is str:
-        return after if before == said and type(after) is str else None
+        return after if before == streamed and type(after) is str else None
     if type(before) is dict and type(after) is dict:
         pairs = [(before[key], after[key]) for key in before if key in after]
     elif type(before) is list and type(after) is list and len(before) == len(after):
         pairs = list(zip(before, after, strict=True))
     else:
         return None
-    return next((found for each in pairs if (found := _beside(*each, said)) is not None), None)
+    return next(
+        (found for each in pairs if (found := _counterpart(*each, streamed)) is not None), None
+    )
 
 
 async def _show(attempt: Attempt, plan: StreamPlan, text: str, result: Json) -> None:

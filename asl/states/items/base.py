@@ -79,7 +79,7 @@ UNPACK_BLOCK = 1 << 16
 
 
 class GzipReader:
-    """A file in gzip as one of its content; raises DataFault when that is out of proportion."""
+    """A reader of a gzip file that bounds the size of its content."""
 
     def __init__(self, packed: BinaryIO) -> None:
         self.packed = packed
@@ -87,7 +87,11 @@ class GzipReader:
         self.size = 0
 
     def read(self, size: int = -1) -> bytes:
-        """Return up to *size* bytes, all that are left if it is negative."""
+        """Return up to *size* bytes; all the rest for a negative size.
+
+        Raises:
+            DataFault: The content is out of proportion to its packed size.
+        """
         parts = []
         while size:
             part = self.file.read(UNPACK_BLOCK if size < 0 else min(size, UNPACK_BLOCK))

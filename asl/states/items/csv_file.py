@@ -25,7 +25,11 @@ _PLAIN = {"unexpected end of data": "a quotation mark is not closed"}
 
 
 def read_csv(file: BinaryIO, form: DataFormat) -> Iterator[Json]:
-    """Yield every row; empty lines are passed over."""
+    """Yield every row; skip empty lines.
+
+    Raises:
+        DataFault: The file is not CSV, or a row is too large.
+    """
     import csv
 
     longest = min(form.longest, MAX_LINE)

@@ -1,6 +1,6 @@
 """JSON: an array or an object, or the one that a JSON Pointer finds inside the file.
 
-A large file is read item by item; what stands behind the items that a pointer finds is not read.
+A large file is read item by item; the text after the items of a pointer is not read.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,11 @@ SMALL: Final = 1 << 21
 
 
 def read_json(file: BinaryIO, form: DataFormat) -> Iterator[Json]:
-    """Yield the elements of an array, the members of an object."""
+    """Yield the elements of an array, or the members of an object.
+
+    Raises:
+        DataFault: The file has no items, or is not JSON.
+    """
     text = file.read(SMALL + 1)
     if len(text) > SMALL:
         return _streamed(JsonStream(file, max(form.longest, SMALL), text), form)
@@ -71,7 +75,7 @@ def _streamed(stream: JsonStream, form: DataFormat) -> Iterator[Json]:
         yield value if key is None else MapEntry(key, value)
         stream.begin_item()
     if not form.pointer and stream.peek():
-        stream.refuse("the text goes on behind its end")
+        stream.refuse("the text continues after its end")
 
 
 def _enter(stream: JsonStream, name: str) -> bool:
@@ -88,7 +92,7 @@ def _enter(stream: JsonStream, name: str) -> bool:
 
 
 def _each(stream: JsonStream) -> Iterator[str | None]:
-    """Walk through an array or object: the stream stands before a value each time.
+    """Iterate over an array or object, with the stream before each value.
 
     Yields the key of the value, None in an array.
     """

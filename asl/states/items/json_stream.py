@@ -8,7 +8,7 @@ from asl.states.items.base import BOM, MAX_VALUES, DataFault
 __all__ = ["JsonStream"]
 
 BLOCK: Final = 1 << 16
-"""Bytes that are read at once."""
+"""Bytes of a block."""
 _BLANKS: Final = re.compile(rb"[ \t\r\n]*")
 _SCALAR: Final = re.compile(rb'[^\s\[\]{},:"]*')
 _MARKS: Final = re.compile(rb'(?:[^"\[\]{}]++|"[^"]*+")*+([\[\]{}"])')
@@ -75,7 +75,7 @@ class JsonStream:
         self._walk(None)
 
     def refuse(self, message: str) -> NoReturn:
-        """Raise Fault for what stands here."""
+        """Raise Fault for the text at this place."""
         raise DataFault(f"no JSON: {message}", f"line {self._line}, column {self._column}")
 
     def _walk(self, parts: list[bytes] | None) -> None:

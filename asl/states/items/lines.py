@@ -12,7 +12,7 @@ from asl.states.items.base import SHALLOW, DataFault, DataFormat, parse_json
 __all__ = ["read_json_lines", "read_lines"]
 
 BLOCK = 1 << 16
-"""Bytes that are read at once."""
+"""Bytes of a block."""
 MAX_BLANK = 1 << 20
 """Bytes of blank lines in succession: nothing else is done while they are passed over."""
 
@@ -22,8 +22,11 @@ def read_lines(file: BinaryIO, longest: int, blanks: bytes) -> Iterator[list[byt
 
     Args:
         file: The file to read.
-        longest: Bytes of a line, at most.
-        blanks: The characters of lines that hold nothing; too many of them are a Fault.
+        longest: Maximum bytes of a line.
+        blanks: The characters of blank lines.
+
+    Raises:
+        DataFault: A line is too long, or there are too many blank lines.
     """
     begun: list[bytes] = []
     size = number = blank = 0

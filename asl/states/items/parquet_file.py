@@ -53,9 +53,12 @@ BUFFER = 8 * 1024
 def read_parquet(file: BinaryIO, form: DataFormat) -> Iterator[Json]:
     """Yield the rows, a row group at a time.
 
-    Numbers, texts, lists and structs are what they are, timestamps epoch milliseconds (AWS,
-    recorded by others). Decimals, dates and times are texts, bytes are Base64, and what JSON has no
-    number for is null: of these nothing is recorded.
+    Numbers, texts, lists and structs are unchanged; timestamps are epoch milliseconds (AWS,
+    recorded by others). Decimals, dates and times are texts, bytes are Base64, and numbers that
+    JSON does not have are null (none of these is recorded).
+
+    Raises:
+        DataFault: The file is not Parquet, exceeds a bound, or pyarrow is missing.
     """
     try:
         import pyarrow as pa
