@@ -270,9 +270,9 @@ def bind_agents(
 
 
 def _code(document: "Program | Document", agents: Container[str]) -> dict[str, Any]:
-    """Return the functions that a document names and nothing is bound to, from beside it.
+    """Import the functions that a document names without a binding.
 
-    Those of a stored program are looked for in the current folder.
+    They are in the folder of the document; in the current folder for a stored program.
     """
     if isinstance(document, Document):
         value, folder = document.whole, Path(document.source.name or "").resolve().parent
