@@ -174,3 +174,12 @@ def test_allow_code_of_a_missing_module_is_an_error(asl: Asl, folder: Path) -> N
     done = asl("run", "steps.yaml", "--allow-code")
     assert done.exit_code == 2
     assert "nowhere_here:sign" in done.stderr
+
+
+def test_setting_of_a_blueprint_step_is_a_warning(asl: Asl, folder: Path) -> None:
+    """Sampling settings belong to the agent; those of a step are not passed."""
+    document = BLUEPRINT.replace("uses: agents.writer}", "uses: agents.writer, config: {top_k: 3}}")
+    Path("steps.yaml").write_text(document)
+    Path("mine.yaml").write_text("agents: {writer: {model: 'openai:*', key: abcdefgh}}\n")
+    found = asl("check", "steps.yaml", "--agents", "mine.yaml").stdout
+    assert "steps.yaml:5:56: warning AGENTS-10: the setting 'top_k' of the step 'write'" in found

@@ -4,6 +4,7 @@ The models are a server on loopback that speaks OpenAI's protocol and records it
 """
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import asl
 from asl.agents.file import load_bindings
+from tests.agents import lean_mcp
 from tests.agents.servers import serving
 from tests.agents.test_model import completion, said
 
@@ -223,7 +225,49 @@ states: [{id: find, tool_id: finder, next: {state_id: end, output_key: hit}}]
     assert result.output["hit"] == '{"q": "tea"}'
 
 
+SERVER = f"""
+servers:
+  lean: {{command: {json.dumps([sys.executable, "-S", str(Path(lean_mcp.__file__))])}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("listed", "offered"),
+    [("", ["look", "two", "fail", "die"]), (", tools: [look]", ["look"])],
+)
+def test_codemie_assistant_uses_the_mcp_servers_that_it_names(
+    tmp_path: Path, listed: str, offered: list[str]
+) -> None:
+    """A server is bound by its name in the agents file; it may list the tools that count."""
+    pytest.importorskip("mcp")
+    server = f"mcp_servers: [{{name: lean, command: lean{listed}}}]"
+    document = WORKFLOW.replace("temperature: 0.2", server)
+    answers = [completion(None, look={}), completion("A draft."), completion("Good.")]
+    made = run(tmp_path, document, bound("writer", "critic", more=SERVER), answers)
+    assert [each["function"]["name"] for each in made.requests[0]["tools"]] == offered
+    assert made.messages(1)[-1][0] == "tool"
+    assert made.result.output["cm"]["last"] == "Good."
+
+
+def test_disabled_mcp_server_is_not_used(tmp_path: Path) -> None:
+    """`enabled: false` leaves its tools out."""
+    server = "mcp_servers: [{name: lean, command: lean, enabled: false}]"
+    document = WORKFLOW.replace("temperature: 0.2", server)
+    answers = [completion("A draft."), completion("Good.")]
+    made = run(tmp_path, document, bound("writer", "critic", more=SERVER), answers)
+    assert "tools" not in made.requests[0]
+
+
 # Contenox
+
+
+def test_contenox_tool_task_calls_the_tool_of_a_server(tmp_path: Path) -> None:
+    """The provider is a server of the agents file, `tool_name` one of its tools."""
+    pytest.importorskip("mcp")
+    task = {"id": "find", "handler": "hook", "hook": {"name": "lean", "tool_name": "look"}}
+    result = run(tmp_path, chain(task), SERVER, []).result
+    assert result.status == "SUCCEEDED", result.cause
+    assert (result.output["input"], result.output["key"]) == ("tea", "nothing")
 
 
 def chain(*tasks: dict[str, Any]) -> str:

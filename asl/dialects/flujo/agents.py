@@ -1,6 +1,7 @@
 """The agents of a blueprint as its language models and functions are given them."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -38,7 +39,20 @@ def definitions(document: Mapping[str, Any]) -> dict[str, AgentDefinition]:
         for step in blueprint.all_steps:
             for each in _used(step):
                 found.setdefault(each.name, each)
+            if step.agent in found:
+                definition = found[step.agent]
+                unsupported = (*definition.unsupported, *_of_step(step))
+                found[step.agent] = replace(definition, unsupported=unsupported)
     return found
+
+
+def _of_step(step: Step) -> Iterator[Unsupported]:
+    """Yield the settings of a step that the model of its agent is not given."""
+    for key in ("temperature", "top_p", "top_k"):
+        if step.config.get(key) is not None:
+            message = f"the setting {key!r} of the step {step.name!r} is not passed to its model"
+            hint = "write it into model_settings of the agent"
+            yield Unsupported(step.at("config", key), message, hint)
 
 
 def _declared(name: str, agent: Mapping[str, Any], pointer: str) -> AgentDefinition:
