@@ -132,7 +132,7 @@ def init_command(folder: str, example: str | None, source: str | None, name: str
     if example is not None and source is not None:
         raise click.UsageError("--example and --from exclude each other")
     document = None if source is None else read_document(source, DEFAULT_ORIGIN)
-    name = name or example or ("judge" if document is None else document.name)
+    name = name or example or ("judge" if document is None else _base_name(document))
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         raise click.BadParameter(
             f"{name!r} must be letters, digits, '-' and '_', with a letter or digit first",
@@ -165,6 +165,11 @@ def _first_files(name: str) -> tuple[dict[str, str], list[str]]:
         f'asl run {document} --agents {agents} --input \'{{"text": "A poem."}}\'',
         f"asl test {cases}",
     ]
+
+
+def _base_name(document: Document) -> str:
+    """Return the name of a document as a base name of files."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", document.name).strip("-_") or "document"
 
 
 def _agents_file(

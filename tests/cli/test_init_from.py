@@ -183,3 +183,22 @@ def test_setting_of_a_blueprint_step_is_a_warning(asl: Asl, folder: Path) -> Non
     Path("mine.yaml").write_text("agents: {writer: {model: 'openai:*', key: abcdefgh}}\n")
     found = asl("check", "steps.yaml", "--agents", "mine.yaml").stdout
     assert "steps.yaml:5:56: warning AGENTS-10: the setting 'top_k' of the step 'write'" in found
+
+
+def test_name_of_the_file_is_that_of_the_document(asl: Asl, folder: Path) -> None:
+    """Characters that base names do not have become hyphens; nothing is overwritten."""
+    Path("sub").mkdir()
+    Path("sub/my flow (1).yaml").write_text(WORKFLOW)
+    done = asl("init", "--from", "sub/my flow (1).yaml")
+    assert done.stdout.splitlines() == [
+        "asl check 'sub/my flow (1).yaml' --agents my-flow-1.agents.yaml",
+        "asl run 'sub/my flow (1).yaml' --agents my-flow-1.agents.yaml",
+    ]
+    assert asl("init", "--from", "sub/my flow (1).yaml").exit_code == 2
+
+
+def test_from_and_example_exclude_each_other(asl: Asl, folder: Path) -> None:
+    """Only one of them is written."""
+    done = asl("init", "--from", "hello.asl.json", "--example", "goal")
+    assert done.exit_code == 2
+    assert "--example and --from exclude each other" in done.stderr
