@@ -3,10 +3,9 @@
 A result is `{"output", "eval"}`. A chat is an object with a list of `messages`.
 """
 
-import math
 import re
 from collections.abc import Iterable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Final, cast
 
 from asl.core.errors import StateError
@@ -14,7 +13,15 @@ from asl.core.json_text import read_data
 from asl.core.values import Json, type_name
 from asl.expr.agent_answers import ANSWER
 from asl.expr.contenox.rendering import render_result
-from asl.expr.contenox.texts import FIRST_NUMBER, INPUT_TYPE, LONGEST, input_text, is_chat, to_json
+from asl.expr.contenox.texts import (
+    INPUT_TYPE,
+    NUMBER,
+    find_digits,
+    find_number,
+    input_text,
+    is_chat,
+    to_json,
+)
 
 __all__ = [
     "TOKENS",
@@ -38,7 +45,9 @@ __all__ = [
 
 HandlerResult = dict[str, Json]
 
-_RANGE: Final = re.compile(r"([0-9]{1,300})(?:-([0-9]{1,300}))?")
+_RANGE: Final = re.compile(rf"({NUMBER})(?:-({NUMBER}))?")
+MAX_RANGE: Final = 1_000
+"""Characters of a range."""
 
 
 def handler_result(output: Json, evaluated: str) -> HandlerResult:
@@ -70,30 +79,31 @@ def condition_key(answer: Json, conditions: Mapping[str, Json]) -> HandlerResult
 
 
 def parse_number(answer: Json) -> HandlerResult:
-    """Return the first number of the answer, which must be an integer.
+    """Return the number in the answer, which must be an integer.
 
     Raises:
         StateError: Contenox.Number for an answer without one.
     """
-    found = _first_number(input_text(answer), "a whole number")
-    try:
-        whole = Decimal(found)
-    except InvalidOperation:  # pragma: no cover - the pattern gives numbers only
-        raise _number_error(found, "a whole number") from None
+    written = input_text(answer)
+    digits = find_digits(written)
+    if digits is None:
+        raise _number_error(written, "a whole number")
+    whole = Decimal(digits)
     if whole != whole.to_integral_value() or abs(whole) >= 2**63:
-        raise _number_error(found, "a whole number")
+        raise _number_error(digits, "a whole number")
     return handler_result(int(whole), str(int(whole)))
 
 
 def parse_score(answer: Json) -> HandlerResult:
-    """Return the first number of the answer; two of its decimals select the branch.
+    """Return the number in the answer; two of its decimals select the branch.
 
     Raises:
         StateError: Contenox.Number for an answer without one.
     """
-    found = float(_first_number(input_text(answer), "a number"))
-    if not math.isfinite(found):
-        raise _number_error(input_text(answer), "a number")
+    written = input_text(answer)
+    found = find_number(written)
+    if found is None:
+        raise _number_error(written, "a number")
     return handler_result(found, f"{found:.2f}")
 
 
@@ -105,17 +115,10 @@ def parse_range(answer: Json) -> HandlerResult:
     """
     written = re.sub(r"[\s\"']", "", input_text(answer))
     match = _RANGE.fullmatch(written)
-    if match is None:
+    if match is None or len(written) > MAX_RANGE:
         raise _number_error(written, "one number or two")
     found = f"{match[1]}-{match[2] or match[1]}"
     return handler_result(found, found)
-
-
-def _first_number(answer: str, wanted: str) -> str:
-    match = FIRST_NUMBER.search(answer[:LONGEST])
-    if match is None:
-        raise _number_error(answer, wanted)
-    return match[0]
 
 
 def _number_error(answer: str, wanted: str) -> StateError:

@@ -1,6 +1,7 @@
 """Values as text for templates and handlers, numbers in texts, and chats."""
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Final, TypeAlias, cast
@@ -10,8 +11,10 @@ from asl.core.values import Json, type_name
 
 __all__ = [
     "INPUT_TYPE",
+    "NUMBER",
     "Chat",
     "content_of",
+    "find_digits",
     "find_number",
     "input_text",
     "is_between",
@@ -112,21 +115,35 @@ def to_json(value: Json, *, ordered: bool = False) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=ordered)
 
 
-FIRST_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)")
-_WHOLE: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
-LONGEST: Final = 10_000
+_FIRST_NUMBER: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)")
+NUMBER: Final = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
+"""The pattern of a number that is a whole text."""
+_WHOLE: Final = re.compile(NUMBER)
+_LONGEST: Final = 10_000
 """Characters of a text that are searched for a number."""
 
 
-def find_number(text: str) -> float | None:
-    """Return the number that a text is, else the first one in it, else None."""
-    text = text[:LONGEST]
+def find_digits(text: str) -> str | None:
+    """Return the digits of the number in a text.
+
+    Args:
+        text: The text. Without its blanks and quotes it may be a number as a whole; otherwise its
+            first number counts.
+
+    Returns:
+        The number as text, None if there is none.
+    """
+    text = text[:_LONGEST]
     bare = text.strip().translate(str.maketrans("", "", "\"' "))
-    found = _WHOLE.fullmatch(bare) or FIRST_NUMBER.search(text)
-    if found is None:
-        return None
-    number = float(found[0])
-    return number if abs(number) != float("inf") else None
+    found = _WHOLE.fullmatch(bare) or _FIRST_NUMBER.search(text)
+    return found[0] if found else None
+
+
+def find_number(text: str) -> float | None:
+    """Return the number in a text, as `find_digits` finds it; None without a finite one."""
+    digits = find_digits(text)
+    number = float(digits) if digits is not None else math.inf
+    return number if math.isfinite(number) else None
 
 
 def is_greater(text: str, than: float) -> Json:
