@@ -89,7 +89,7 @@ def comparisons(node: ast.Compare) -> Iterator[tuple[str, str, object]]:
     for index, op in enumerate(node.ops):
         sign = COMPARISONS[type(op)]
         left, right = operands[index], operands[index + 1]
-        if isinstance(left, ast.Name) and not _is_constant(left):
+        if isinstance(left, ast.Name):
             if isinstance(right, ast.Name) and right.id == "keys":
                 raise Beyond
             if sign == "is" or sign == "is not":
@@ -109,12 +109,8 @@ def comparisons(node: ast.Compare) -> Iterator[tuple[str, str, object]]:
             raise Beyond
 
 
-def _is_constant(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id in ("true", "false")
-
-
 def _named(node: ast.Name) -> str:
-    if node.id in ("keys", "true", "false"):
+    if node.id == "keys":
         raise Beyond
     return node.id
 
@@ -127,8 +123,6 @@ def _constant(node: ast.expr) -> object:
             if type(value) is int and abs(value) >= 2**53:
                 raise Beyond
             return value
-        case ast.Name(id="true" | "false" as word):
-            return word == "true"
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             number = _constant(operand)
             if isinstance(number, int | float):

@@ -70,6 +70,8 @@ _PLAIN = (ast.BoolOp, ast.IfExp, ast.Compare, ast.List, ast.Tuple, ast.Subscript
 _UNARY = (ast.Not, ast.USub, ast.UAdd)
 _BINARY = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 _CONSTANTS = (str, int, float, bool, type(None))
+_CONSTANT_WORDS: Final = {"true": "True", "false": "False", "null": "None"}
+"""JSON's words for constants, which the platform refuses, and Python's words for them."""
 
 
 class _Grammar:
@@ -90,6 +92,8 @@ class _Grammar:
                 if type(value) is str and not _is_one(self.text, node):
                     raise self.beyond(node, "a string must be one literal without a prefix")
             case ast.Name(id=name):
+                if name in _CONSTANT_WORDS:
+                    raise self.misspelt(node, name)
                 if name.startswith("__"):
                     raise self.beyond(node, f"{name!r} is not a name of the output")
             case ast.UnaryOp(op=op) if not isinstance(op, _UNARY):
@@ -146,6 +150,11 @@ class _Grammar:
             if each and all(isinstance(one, ast.Name) and one.id in TYPES for one in each):
                 return
         raise self.beyond(node, f"isinstance takes a value and one of {', '.join(TYPES)}")
+
+    def misspelt(self, node: ast.Name, name: str) -> ExpressionFault:
+        message = f"{name!r} is not a constant of expressions"
+        hint = f"write {_CONSTANT_WORDS[name]}"
+        return ExpressionFault(message, self.lead + node.col_offset, SYNTAX, hint)
 
     def beyond(self, node: ast.AST, message: str, hint: str | None = None) -> ExpressionFault:
         offset = self.lead + (getattr(node, "col_offset", 0) or 0)
@@ -283,8 +292,6 @@ class _Evaluation:
     def named(self, name: str) -> Any:
         if name == "keys":
             return self.names.keys()
-        if name in ("true", "false"):
-            return name == "true"
         if name not in self.names:
             raise CodemieConditionError(f"there is no {name}")
         return self.names[name]

@@ -126,8 +126,32 @@ def read_literal(text: str) -> Json:
     if text.strip() == "None":
         return None
     found = _parse_whole(text)
+    if found is NOTHING:
+        found = _read_number(text)
     # With blanks around it the word is a text, as on the platform.
     return text if found is NOTHING or type(found) is bool else found
+
+
+_DIGITPART = "[0-9](?:_?[0-9])*"
+_NUMBER = re.compile(
+    rf"""\s*(?P<sign>[-+]?)\s*(?:
+    (?P<int>0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+|0(?:_?0)*|[1-9](?:_?[0-9])*)
+  | (?P<float>(?:(?:{_DIGITPART})?\.{_DIGITPART}|{_DIGITPART}\.)(?:[eE][-+]?{_DIGITPART})?
+    |{_DIGITPART}[eE][-+]?{_DIGITPART})
+    )\s*""",
+    re.VERBOSE,
+)
+
+
+def _read_number(text: str) -> Json:
+    """Return the number of a text in any spelling of Python, else NOTHING."""
+    match = _NUMBER.fullmatch(text) if len(text) <= _DIGITS else None
+    if match is None:
+        return NOTHING
+    if match["int"]:
+        return int(match["sign"] + match["int"], 0)
+    number = float(match["sign"] + match["float"])
+    return number if isfinite(number) else NOTHING
 
 
 def _parse_whole(text: str) -> Json:
