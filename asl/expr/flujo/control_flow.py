@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from asl.core.errors import StateError
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact, json_equal
 from asl.expr.flujo.pipeline_data import (
@@ -154,8 +155,8 @@ def join_branches(
             `REDUCERS`.
 
     Raises:
-        StateError: Flujo.StepFailed for a failed branch, or for two that write the same key under
-            `error_on_conflict`.
+        StateError: Flujo.StepFailed for a failed branch, or for two that write different values to
+            one key under `context_update` (numbers excepted) or `error_on_conflict`.
     """
     flags, found = flags or {}, open_data(data)
     outputs: dict[str, Json] = {}
@@ -220,13 +221,49 @@ def _merge_without_conflict(context: Data, branches: list[Data]) -> Data:
     for each in branches:
         for key, value in _changes(context, each).items():
             if key in seen and not json_equal(seen[key], value):
-                raise step_error(f"two branches write {key!r} into the context")
+                raise _merge_conflict(key)
             seen[key] = value
     return _merge_updates(context, branches)
 
 
+_CONTROL_FIELDS: Final = frozenset(("current_state", "next_state"))
+"""Fields that machines in several branches write."""
+
+
+def _merge_disjoint_updates(context: Data, branches: list[Data]) -> Data:
+    """Return the context with the changes of all branches; of two numbers the later one wins."""
+    seen: Data = {}
+    for each in branches:
+        changes = _changes(context, each)
+        _check_conflicts(seen, changes, "")
+        seen = _apply_changes(seen, changes)
+    return _merge_updates(context, branches)
+
+
+def _check_conflicts(seen: Data, changes: Data, parent: str) -> None:
+    for key, value in changes.items():
+        if key not in seen or key in _CONTROL_FIELDS:
+            continue
+        old = seen[key]
+        if isinstance(old, dict) and isinstance(value, dict):
+            _check_conflicts(old, value, f"{parent}{key}.")
+        elif not (_is_number(old) and _is_number(value)) and not json_equal(old, value):
+            raise _merge_conflict(f"{parent}{key}")
+
+
+def _is_number(value: Json) -> bool:
+    return type(value) is int or type(value) is float
+
+
+def _merge_conflict(key: str) -> StateError:
+    return step_error(
+        f"merge conflict for the key {key!r}: two branches write it into the context; "
+        "set merge_strategy to overwrite or keep_first, or write different keys"
+    )
+
+
 MERGES: Final[Mapping[str, Callable[[Data, list[Data]], Data]]] = {
-    "context_update": _merge_updates,
+    "context_update": _merge_disjoint_updates,
     "overwrite": lambda context, branches: branches[-1] if branches else context,
     "no_merge": lambda context, branches: context,
     "keep_first": _merge_keep_first,
