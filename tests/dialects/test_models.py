@@ -13,6 +13,7 @@ import pytest
 
 import asl
 from asl.agents.file import load_bindings
+from asl.dialects import agent_definitions
 from tests.agents import lean_mcp
 from tests.agents.servers import serving
 from tests.agents.test_model import completion, said
@@ -468,3 +469,27 @@ def test_stored_execution_has_the_definitions(tmp_path: Path) -> None:
             result = store.run(asl.load(WORKFLOW), "tea")
     assert result.output["cm"]["last"] == "Good."
     assert server.requests[0].json["messages"][0]["content"] == "You write."
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"CodeMie": {"config": {"assistants": [{}]}}},
+        {"CodeMie": {"config": {"assistants": 3, "tools": [{"id": "x"}]}}},
+        {"Contenox": {"chain": {"tasks": [{"id": "a", "handler": "tools", "tools": 3}]}}},
+        {"Flujo": {"blueprint": {}, "imports": {"x": 3}}},
+        {"Flujo": {"blueprint": {"steps": [], "agents": {"x": 3}}, "imports": 3}},
+    ],
+)
+def test_made_up_metadata_defines_no_agents(metadata: Any) -> None:
+    """Metadata may be anything: what is no document of the language is ignored."""
+    assert agent_definitions({"Metadata": metadata}) == {}
+
+
+def test_server_with_odd_settings_is_listed() -> None:
+    """What is not checked of a server does not stop a run."""
+    server = {"name": "x", "command": "z", "config": {"args": 5, "env": 3, "headers": 4}}
+    assistant = {"id": "a", "system_prompt": "x", "mcp_servers": [server]}
+    metadata = {"CodeMie": {"config": {"assistants": [assistant], "states": []}}}
+    defined = agent_definitions({"Metadata": metadata})
+    assert defined["a"].servers[0].spec == {"command": ["z"]}

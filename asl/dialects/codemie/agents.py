@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
+from asl.core.diagnostics import is_error
 from asl.core.values import Json
+from asl.dialects.codemie import shape
 from asl.dialects.codemie.config import ACTORS
 from asl.dialects.codemie.reading import METADATA
 from asl.dialects.foreign import kept
@@ -35,8 +37,8 @@ def definitions(document: Mapping[str, Any]) -> dict[str, AgentDefinition]:
         document: Value of the document that runs.
     """
     about = kept(document, METADATA, "config")
-    if about is None:
-        return {}
+    if about is None or any(map(is_error, shape.check(about["config"], ""))):
+        return {}  # metadata may be anything
     config, base = about["config"], "/execution_config" if about.get("form") == "wrapped" else ""
     makers = {"assistants": _assistant, "tools": _tool, "custom_nodes": _node}
     found: dict[str, AgentDefinition] = {}
@@ -107,14 +109,16 @@ def _server(server: Mapping[str, Any]) -> dict[str, Json]:
     config = server.get("config") or {}
     if config.get("url"):
         spec: dict[str, Json] = {"url": config["url"]}
-        return spec | ({"headers": config["headers"]} if config.get("headers") else {})
+        return spec | (
+            {"headers": config["headers"]} if type(config.get("headers")) is dict else {}
+        )
     command = config.get("command") or server.get("command")
     if not command:
         return {}
     given = config.get("args", server.get("arguments"))
-    arguments = given.split() if type(given) is str else given or []
+    arguments = given.split() if type(given) is str else given if type(given) is list else []
     spec = {"command": [*str(command).split(), *map(str, arguments)]}
-    return spec | ({"environment": config["env"]} if config.get("env") else {})
+    return spec | ({"environment": config["env"]} if type(config.get("env")) is dict else {})
 
 
 def _of_server(server: DefinedServer, actor: Mapping[str, Any]) -> Iterator[DefinedTool]:

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from asl.core.diagnostics import is_error
 from asl.core.values import Json, compact
+from asl.dialects.contenox import shape
 from asl.dialects.contenox.chain import Chain, Task
 from asl.dialects.contenox.reading import METADATA
 from asl.dialects.foreign import kept
@@ -50,8 +52,8 @@ def definitions(document: Mapping[str, Any]) -> dict[str, AgentDefinition]:
         document: Value of the document that runs.
     """
     about = kept(document, METADATA, "chain")
-    if about is None:
-        return {}
+    if about is None or any(map(is_error, shape.check(about["chain"]))):
+        return {}  # metadata may be anything
     chain = Chain(about["chain"], str(about.get("profile")))
     tasks = (each for each in chain.tasks.values() if each.handler not in _ASK_NOBODY)
     return {task.id: _definition(task) for task in tasks}
@@ -152,7 +154,7 @@ def _settings(config: Mapping[str, Any]) -> dict[str, Json]:
     for name, read in _SETTINGS.items():
         try:
             found[name] = read(config[name])
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             continue
     return {name: value for name, value in found.items() if name != "max_tokens" or value}
 

@@ -5,8 +5,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from asl.core.diagnostics import is_error
 from asl.core.pointers import escape
 from asl.core.values import Json
+from asl.dialects.flujo import shape
 from asl.dialects.flujo.blueprint import Blueprint, Step
 from asl.dialects.flujo.reading import METADATA
 from asl.dialects.foreign import kept
@@ -31,8 +33,11 @@ def definitions(document: Mapping[str, Any]) -> dict[str, AgentDefinition]:
     if about is None:
         return {}
     found: dict[str, AgentDefinition] = {}
-    imported = about.get("imports") or {}
-    for value in (about["blueprint"], *imported.values()):
+    imported = about.get("imports")
+    others = imported.values() if type(imported) is dict else ()
+    for value in (about["blueprint"], *others):
+        if any(map(is_error, shape.check(value))):
+            continue  # metadata may be anything
         blueprint = Blueprint(value)
         for name, declared in blueprint.agents.items():
             found.setdefault(name, _declared(name, declared, f"/agents/{escape(name)}"))
