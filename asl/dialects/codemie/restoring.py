@@ -150,14 +150,3 @@ def lost(document: Document) -> Iterator[Finding]:
                 "their definitions are kept under 'Metadata'; bind agents by their names",
                 at_key=True,
             )
-    holders = [(config, base)]
-    holders += [(state, f"{base}/states/{n}") for n, state in enumerate(config["states"])]
-    for holder, pointer in holders:
-        interval = holder.get("retry_policy", {}).get("initial_interval")
-        if interval is not None and (interval < 1 or interval != int(interval)):
-            yield Finding(
-                "L-RETRY",
-                "a pause between attempts takes whole seconds",
-                f"{pointer}/retry_policy/initial_interval",
-                "it is rounded up",
-            )

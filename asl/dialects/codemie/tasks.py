@@ -195,16 +195,16 @@ class Tasks:
 
 
 def _retrier(policy: Mapping[str, float]) -> dict[str, Json]:
-    interval = max(1, math.ceil(policy["initial_interval"]))
+    longest = policy["max_interval"]
+    interval = min(policy["initial_interval"], longest)
     retrier: dict[str, Json] = {
         "ErrorEquals": [*RETRIED],
-        "IntervalSeconds": interval,
+        "IntervalSeconds": int(interval) if interval == int(interval) else interval,
         "MaxAttempts": int(policy["max_attempts"]) - 1,
-        "BackoffRate": policy["backoff_factor"],
+        "BackoffRate": policy["backoff_factor"] if interval < longest else 1,
     }
-    longest = math.floor(policy["max_interval"])
-    if longest > interval:
-        retrier["MaxDelaySeconds"] = longest
+    if math.floor(longest) > interval:
+        retrier["MaxDelaySeconds"] = math.floor(longest)
     return retrier
 
 
