@@ -23,7 +23,7 @@ class Loss(NamedTuple):
 
 READ: Final = Loss("L-COERCE", "a text that says a value is that value there, and true is 1")
 _ABSENT: Final = Loss("L-PRESENT", "what is missing is null there")
-_KEYWORDS: Final = frozenset((*keyword.kwlist, "keys", "true", "false"))
+_KEYWORDS: Final = frozenset((*keyword.kwlist, "keys", "true", "false", "null"))
 
 
 class Reads(Protocol):
