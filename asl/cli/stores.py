@@ -84,7 +84,7 @@ def open_store(file: str | None, *, make: bool = False, synchronous: str = "FULL
                 f"there is no store {path}: 'asl run DOC --store FILE' creates one{other}"
             )
         console.make_folder(str(path.parent), private=True)
-    elif not (make or path.stat().st_size):
+    elif path.is_file() and not (make or path.stat().st_size):
         raise AslError(f"{path} is empty: if it was a store, its content is lost")
     store = Store(path, synchronous=synchronous)
     if store.session.refusal is not None:

@@ -35,6 +35,8 @@ MANY = 1000
 BREATH = 1024
 """Number of pure children between two calls of `Effects.yield_`, which keep a long series
 cancellable."""
+RESULT: Final = 256
+"""Bytes that a result that is handed on takes as a member of an object, roughly."""
 CHILD = 420
 """Steps of work that a child with an effect counts as, in addition to its evaluations; one with
 many effects yields by itself."""
@@ -79,7 +81,7 @@ class Fork:
         """Future of the end of all workers; created on demand."""
 
     @property
-    def held(self) -> Iterable[Json]:
+    def held(self) -> Iterable[object]:
         """The results so far that are in memory."""
         return self.values or self.fan.held
 
@@ -183,6 +185,7 @@ class Fork:
                         values[index] = value
                     else:
                         ended(frame, value)
+                        whole.count_received(RESULT)
         except BaseException as error:
             # An exception of a further worker is passed to the forking coroutine, because only
             # that awaits the task. A cancellation comes from there.
@@ -202,6 +205,7 @@ class Fork:
         frame: StateFrame | None = self.at
         while frame is not None:
             await self.at.effects.yield_(self.at)
+            execution.count_received(RESULT * BREATH)
             frame = None
             for frame in islice(series, BREATH):
                 try:

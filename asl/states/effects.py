@@ -307,7 +307,7 @@ class FanOut:
         ended: Callable[[StateFrame, Json], object] | None = None,
         aborted: Callable[[StateFrame], object] = lambda frame: None,
         series: Iterator[StateFrame] | None = None,
-        held: Iterable[Json] = (),
+        held: Iterable[object] = (),
         timed: bool = False,
     ) -> None:
         self.length = length

@@ -89,6 +89,7 @@ def _reader(compiler: Compiler) -> Callable[[Json, StateFrame], ItemSource]:
             int(most(effective, frame)) if most else 0,
             profile.max_payload,
             profile.aws,
+            frame.execution.count_received,
         )
 
     return source

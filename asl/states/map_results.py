@@ -32,7 +32,7 @@ class Results(Protocol):
     """Takes what becomes of the children."""
 
     @property
-    def held(self) -> Iterable[Json]:
+    def held(self) -> Iterable[object]:
         """The results so far that are held in memory."""
         ...
 
@@ -99,9 +99,9 @@ class InlineResults:
         self.values: dict[int, Json] = {}
 
     @property
-    def held(self) -> Iterable[Json]:
-        """The results so far."""
-        return self.values.values()
+    def held(self) -> Iterable[object]:
+        """The results so far, in what holds them: small results take less than their places."""
+        return (self.values,)
 
     def ended(self, child: StateFrame, output: Json) -> None:
         self.values[child.index] = output

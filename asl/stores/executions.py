@@ -17,6 +17,7 @@ from asl.stores.tables import EXECUTION, REQUEST
 __all__ = [
     "BIND",
     "ENDED",
+    "LARGEST_NUMBER",
     "MAKE_DUE",
     "STATUSES",
     "STORED",
@@ -38,6 +39,8 @@ __all__ = [
 ENDED: Final = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 """The statuses of ended executions."""
 STATUSES: Final = ("RUNNING", "PAUSED", *ENDED)
+LARGEST_NUMBER: Final = 2**62
+"""What the numbers of executions are below."""
 DAMAGED: Final = "DAMAGED"
 """The listed status of an execution with a damaged row."""
 
@@ -211,7 +214,7 @@ def list_executions(
     Raises:
         AslError: There is no such status.
     """
-    values: list[str | int] = [2**62 if before is None else before, limit]
+    values: list[str | int] = [LARGEST_NUMBER if before is None else before, limit]
     if status is None:
         return [_listed(session, row) for row in session.select(PAGE, *values)]
     if status not in STATUSES:

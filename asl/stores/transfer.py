@@ -15,7 +15,14 @@ from typing import Any, Final
 from asl.core.values import MAX_DEPTH, Json, compact, deeper_than, encode, excerpt
 from asl.stores.deletion import LARGE_IN_STEP
 from asl.stores.errors import StoreDamaged, StoreError
-from asl.stores.executions import STORED, find_execution, numbers_below, read_row
+from asl.stores.executions import (
+    LARGEST_NUMBER,
+    STATUSES,
+    STORED,
+    find_execution,
+    numbers_below,
+    read_row,
+)
 from asl.stores.log import Log
 from asl.stores.requests import OF_EXECUTION, find_requests, find_tasks
 from asl.stores.session import Session
@@ -180,6 +187,10 @@ def _import(session: Session, line: dict[str, Json]) -> str:
     for rows in line["executions"]:
         (execution,) = rows["execution"]
         number = _cell(EXECUTION, "number", execution["number"])
+        if not 0 < number < LARGEST_NUMBER or execution["status"] not in STATUSES:
+            raise ValueError(f"no execution has number {number} and the status that is given")
+        if not execution["name"].isprintable() or execution["document"] not in line["documents"]:
+            raise ValueError("an execution has a printable name, and its document in the line")
         if execution["parent"] not in above or number in above:
             raise ValueError(f"the line has no parent of {excerpt(execution['name'], 100)}")
         above = {*above, number} - {None}

@@ -202,6 +202,7 @@ def dataset(
         most,
         1 << 20,
         aws=False,
+        count=lambda size: None,
     )
 
 

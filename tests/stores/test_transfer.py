@@ -1,6 +1,7 @@
 """Export and import of executions."""
 
 import json
+import os
 import sqlite3
 from contextlib import closing
 from hashlib import sha256
@@ -140,6 +141,11 @@ def signed(line: Any) -> Any:
         ("execution", "parent", "x"),
         ("execution", "number", 2**70),
         ("execution", "number", True),
+        ("execution", "number", 2**62),
+        ("execution", "number", 0),
+        ("execution", "name", "a\x1b[31m"),
+        ("execution", "status", "FINE"),
+        ("execution", "document", "0" * 64),
         ("execution", "name", None),
         ("execution", "name", {"base64": "AAAA"}),
         ("execution", "started", "yesterday"),
@@ -185,3 +191,14 @@ def test_import_names_the_line_that_it_cannot_read(path: Path) -> None:
     done = runner.invoke(cli, words)
     assert done.exit_code == 2
     assert "runs.jsonl:1: " in done.stderr
+
+
+@pytest.mark.parametrize("command", ["ls", "doctor", "export", "import"])
+def test_a_store_is_no_device_and_no_pipe(command: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "runs.jsonl").write_text("")
+    more = [str(tmp_path / "runs.jsonl")] if command == "import" else []
+    for place in (tmp_path / "pipe", "/dev/zero"):
+        done = CliRunner().invoke(cli, [command, *more, "--store", str(place)])
+        assert done.exit_code == 2
+        assert f"the path '{place}' cannot be a store: it is a folder" in done.stderr

@@ -10,7 +10,15 @@ import orjson
 from asl.core.json_text import ValueCounter
 from asl.core.values import MAX_DEPTH, Json, deeper_than
 
-__all__ = ["MAX_ITEM", "DataFault", "DataFormat", "GzipReader", "Reader", "parse_json"]
+__all__ = [
+    "MAX_ITEM",
+    "CountedFile",
+    "DataFault",
+    "DataFormat",
+    "GzipReader",
+    "Reader",
+    "parse_json",
+]
 
 SHALLOW = 2 * MAX_DEPTH
 """A shorter text cannot nest deeper than is allowed."""
@@ -71,6 +79,23 @@ def parse_json(text: bytes, line: int, column: int = 1) -> Json:
     return value
 
 
+class CountedFile:
+    """A file of which each read is counted; everything else is the file's own."""
+
+    def __init__(self, file: BinaryIO, count: Callable[[int], object]) -> None:
+        self.file = file
+        self.count = count
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to *size* bytes, all that are left if it is negative."""
+        data = self.file.read(size)
+        self.count(len(data))
+        return data
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.file, name)
+
+
 MAX_RATIO = 100
 """Bytes that one packed byte may become: texts reach 5 to 30, a file that is made to harm 1,000."""
 FREE = 1024 * 1024
@@ -81,10 +106,13 @@ UNPACK_BLOCK = 1 << 16
 class GzipReader:
     """A reader of a gzip file that bounds the size of its content."""
 
-    def __init__(self, packed: BinaryIO) -> None:
+    def __init__(
+        self, packed: BinaryIO, count: Callable[[int], object] = lambda size: None
+    ) -> None:
         self.packed = packed
         self.file = GzipFile(fileobj=packed)
         self.size = 0
+        self.count = count
 
     def read(self, size: int = -1) -> bytes:
         """Return up to *size* bytes; all the rest for a negative size.
@@ -98,6 +126,7 @@ class GzipReader:
             if not part:
                 break
             self.size += len(part)
+            self.count(len(part))
             if self.size > FREE + MAX_RATIO * self.packed.tell():
                 text = f"it unpacks to more than {MAX_RATIO} times its size"
                 raise DataFault(text, "the file")

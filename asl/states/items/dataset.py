@@ -12,7 +12,7 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
 from asl.states.items import READERS, DataFault, DataFormat, Reader
-from asl.states.items.base import MAX_ITEM, GzipReader, parse_json
+from asl.states.items.base import MAX_ITEM, CountedFile, GzipReader, parse_json
 from asl.states.items.csv_file import read_csv
 from asl.states.map_data import Bucket, ObjectFault
 
@@ -25,6 +25,8 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _DELIMITERS = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
 MAX_EMPTY = 5_000
 """Files in succession that may hold no items; opening each takes some 50 microseconds."""
+LISTED = 256
+"""Bytes that an entry of a listing takes besides its texts, roughly."""
 MAX_MANIFEST = 16 * 1024 * 1024
 """Bytes of a file that lists other files."""
 
@@ -46,6 +48,7 @@ class Dataset:
         most: int,
         longest: int,
         aws: bool,
+        count: Callable[[int], object],
     ) -> None:
         config = reader.get("ReaderConfig", {})
         headers = config.get("CSVHeaders")
@@ -63,6 +66,8 @@ class Dataset:
         self.bucket = bucket
         self.most = most
         self.aws = aws
+        self.count = count
+        """Takes the number of bytes of each piece that is read."""
         self.name = ""
         self.parts = self._parts()
 
@@ -151,7 +156,7 @@ class Dataset:
                     yield from self._read(bucket, each.key)
             else:
                 self.name = f"S3://{bucket}"
-                yield _listing(self.bucket(bucket), prefix)
+                yield self._listing(self.bucket(bucket), prefix)
             return
         key = self._argument("Key")
         match self.config.get("ManifestType", self._input_type()):
@@ -173,6 +178,17 @@ class Dataset:
 
     def _input_type(self) -> str:
         return cast(str, self.config.get("InputType", "JSON"))
+
+    def _listing(self, bucket: Bucket, prefix: str) -> Iterator[Json]:
+        for each in bucket.objects(prefix):
+            self.count(LISTED + len(each.key) + len(each.etag))
+            yield {
+                "Etag": each.etag,
+                "Key": each.key,
+                "LastModified": each.modified,
+                "Size": each.size,
+                "StorageClass": "STANDARD",
+            }
 
     # One file
 
@@ -196,9 +212,9 @@ class Dataset:
             if magic == _ZSTD:
                 raise DataFault("this version unpacks gzip, not zstd", "the file")
             if magic.startswith(_GZIP):
-                yield cast(BinaryIO, GzipReader(file))
+                yield cast(BinaryIO, GzipReader(file, self.count))
             else:
-                yield file
+                yield cast(BinaryIO, CountedFile(file, self.count))
 
     # Files that list other files
 
@@ -233,14 +249,3 @@ class Dataset:
         if len(text) > MAX_MANIFEST:
             raise DataFault(f"a manifest of more than {MAX_MANIFEST} bytes", "the file")
         return text
-
-
-def _listing(bucket: Bucket, prefix: str) -> Iterator[Json]:
-    for each in bucket.objects(prefix):
-        yield {
-            "Etag": each.etag,
-            "Key": each.key,
-            "LastModified": each.modified,
-            "Size": each.size,
-            "StorageClass": "STANDARD",
-        }

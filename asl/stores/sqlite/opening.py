@@ -4,6 +4,7 @@ import os
 import sqlite3
 from errno import EACCES, EDQUOT, ENOSPC, EPERM, EROFS
 from pathlib import Path
+from stat import S_ISREG
 from time import monotonic, sleep
 from typing import Final
 
@@ -130,11 +131,14 @@ def _exists(path: Path) -> bool:
         StoreError: The path is invalid.
     """
     try:
-        path.stat()
+        mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError) as error:
         raise StoreError(f"the path {str(path)!r} cannot be a store: {error}") from None
+    if not S_ISREG(mode):
+        reason = "it is a folder, a device or a pipe"
+        raise StoreError(f"the path {str(path)!r} cannot be a store: {reason}")
     return True
 
 
