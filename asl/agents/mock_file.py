@@ -28,6 +28,10 @@ from asl.states.errors import RaisedError
 __all__ = ["InvalidMocks", "MockedState", "load_mocks"]
 
 SECTIONS = ("StateMachines", "MockedResponses")
+MAX_FAULTS = 50
+"""Faults that are reported, at most."""
+MAX_NEAR = 500
+"""Names among which a similar one is looked for, at most."""
 _ATTEMPTS = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
@@ -272,7 +276,9 @@ class _Reader:
         *,
         at_key: bool = False,
     ) -> None:
-        hint = did_you_mean(word, near) if type(word) is str else None
+        if len(self.faults) >= MAX_FAULTS:
+            return
+        hint = did_you_mean(word, near) if type(word) is str and len(near) <= MAX_NEAR else None
         if hint is None and near and len(near) <= 10:
             hint = f"there are {', '.join(near)}"
         text = f"{self.where(pointer, at_key=at_key)}: {message}"

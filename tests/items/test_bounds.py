@@ -102,7 +102,7 @@ def test_results_of_an_endless_file_are_bounded(line: bytes) -> None:
     bucket = _EndlessBucket(line)
     result = _end(bucket, "getObject", PASS)
     assert (result.status, result.error) == ("FAILED", "States.DataLimitExceeded")
-    assert bucket.file.size < 10 * LIMIT
+    assert bucket.file.size < 100 * LIMIT  # what is read before an execution yields
 
 
 def test_results_that_are_written_have_no_bound() -> None:
