@@ -83,7 +83,7 @@ def reading() -> Sides:
         number = next(numbers)  # so that no query is known from before
         when = f"output.last_output > {number}"
         asked = {"input": f"Write the part {number}.\n\n" + PROSE}
-        return yaml_writer.written(blueprint(12, when, number, **asked))
+        return yaml_writer.to_yaml(blueprint(12, when, number, **asked))
 
     def parse() -> None:
         loads(text(), DEFAULT_LIMITS, PLATFORM)

@@ -275,10 +275,12 @@ LATE = {
     "asl.core.render": "what is shown of reports, where there is something to report",
     "asl.core.yaml_text": "the reader of YAML",
     "asl.dialects": "rows of the table of dialects",
-    "asl.dialects.codemie": "what its row of that table does with a document",
+    **{
+        f"asl.dialects.{name}.{part}": "what the row of a dialect does with a document"
+        for name in ("codemie", "contenox", "flujo")
+        for part in ("agents", "plain", "reader", "round_trip", "writing")
+    },
     "asl.dialects.registry": "documents in other languages, which those in ours need not know",
-    "asl.dialects.contenox": "what its row of that table does with a document",
-    "asl.dialects.flujo": "what its row of that table does with a document",
     "asl.effects.journaled": "the effects of an execution that is kept, which a plain run lacks",
     "asl.effects.tools": "the tools of agents, with sockets and threads",
     "asl.engine.map_run": "distributed Maps",

@@ -21,7 +21,7 @@ from asl.core.diagnostics import InvalidDocument, Report, Severity
 from asl.core.errors import AslError
 from asl.core.render.formats import RENDERERS
 from asl.dialects.base import Conversion
-from asl.dialects.conversion import converted
+from asl.dialects.conversion import convert_document
 from asl.dialects.registry import dialect
 
 __all__ = ["convert_command"]
@@ -106,7 +106,7 @@ def convert_command(
     batch, unread = _Batch(strict), 0
     for name, target in targets.items():
         try:
-            conversion = converted(read_document(name, origin), to, writing)
+            conversion = convert_document(read_document(name, origin), to, writing)
         except InvalidDocument as refusal:
             batch.refuse(refusal.report)
         except AslError as error:

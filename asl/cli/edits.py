@@ -14,7 +14,7 @@ from asl.compose.lock import LOCK, current_lock
 from asl.core.diagnostics import place
 from asl.core.document import Document, open_source
 from asl.core.values import Json
-from asl.dialects.layout import formatted, laid_out
+from asl.dialects.formatter import format_document, format_json
 
 __all__ = ["expand_command", "fmt_command", "lock_command"]
 
@@ -118,7 +118,7 @@ def expand_command(document: str, origin: Origin) -> Exit:
     if not report.ok:
         console.print_report(report)
         return Exit.INVALID
-    console.write_document(laid_out(read.whole))
+    console.write_document(format_json(read.whole))
     return Exit.OK
 
 
@@ -138,7 +138,7 @@ def fmt_command(documents: tuple[str, ...], check: bool) -> Exit:
             source = open_source(sys.stdin.buffer.read(), name="<stdin>")
         else:
             source = open_source(Path(name))
-        text = formatted(source)
+        text = format_document(source)
         if name == "-" and not check:
             console.write_document(text)
         elif text != source.text:

@@ -19,11 +19,11 @@ from asl.core.pointers import escape
 from asl.core.profile import AWS
 from asl.core.source import Source
 from asl.core.values import Json
-from asl.dialects.base import Coverage, Dialect, Written
-from asl.dialects.formats import Path, inserted, said
-from asl.dialects.layout import laid_out
-from asl.dialects.names import NAMES, FreshNames, Names, renamed
-from asl.dialects.plain import reached
+from asl.dialects.base import Coverage, Dialect, WriterResult
+from asl.dialects.expressions import TextReference, inserted, said
+from asl.dialects.formatter import format_json
+from asl.dialects.jsonpath_form import reached
+from asl.dialects.names import NAMES, FreshNames, NameTable, renamed
 from asl.expr.times import parse_duration
 from asl.states import STATE_TYPES
 from asl.states.blocks import AGENT_BLOCKS
@@ -56,12 +56,12 @@ def _never(what: str | Mapping[str, Any]) -> bool:
     return False
 
 
-def _write(document: Document, names: Mapping[str, str] | None = None) -> Written:
-    writer = _Writer(document.whole, Names(names))
+def _write(document: Document, names: Mapping[str, str] | None = None) -> WriterResult:
+    writer = _Writer(document.whole, NameTable(names))
     value = writer.written()
     writer.resources.all_used()
     losses = [*writer.losses, *_refused(value, writer)]
-    return Written(value, laid_out(value), tuple(losses))
+    return WriterResult(value, format_json(value), tuple(losses))
 
 
 def _refused(value: dict[str, Json], writer: "_Writer") -> list[Finding]:
@@ -82,7 +82,7 @@ def _refused(value: dict[str, Json], writer: "_Writer") -> list[Finding]:
 
 
 class _Writer:
-    def __init__(self, value: Mapping[str, Any], resources: Names) -> None:
+    def __init__(self, value: Mapping[str, Any], resources: NameTable) -> None:
         self.value = value
         self.resources = resources
         """What the caller calls the functions of agents."""
@@ -390,8 +390,8 @@ def _moved(rule: Any, prefix: str) -> Json:
 def _record(state: Mapping[str, Any]) -> dict[str, Json]:
     """Return the template of the record of a Checkpoint."""
     path = state.get("Name.$")
-    given = inserted(str(state.get("Name"))) if path is None else [Path(path)]
-    listed = (("name", given), ("id", [Path("$$.Execution.Id"), "-", *given]))
+    given = inserted(str(state.get("Name"))) if path is None else [TextReference(path)]
+    listed = (("name", given), ("id", [TextReference("$$.Execution.Id"), "-", *given]))
     record = {f"{key}{ending}": value for key, parts in listed for ending, value in (said(parts),)}
     return {"checkpoint": {**record, "createdAt.$": "$$.State.EnteredTime"}}
 

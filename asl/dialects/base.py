@@ -8,14 +8,14 @@ from asl.core.diagnostics import Finding, Report, Severity
 from asl.core.document import Document
 from asl.core.errors import AslError
 from asl.core.values import Json
-from asl.dialects.plain import Plain
+from asl.dialects.jsonpath_form import JsonPathForm
 from asl.engine.definitions import AgentDefinition, NoDefinitions
 
-__all__ = ["Conversion", "Coverage", "Dialect", "Written", "listed"]
+__all__ = ["Conversion", "Coverage", "Dialect", "WriterResult", "parse_names"]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriterResult:
     """A document in another dialect: its value, its text, and what was lost on the way to it.
 
     The losses point into the document that was written. `files` are the texts of further files that
@@ -102,11 +102,11 @@ class Dialect(NamedTuple):
     of_text: Callable[[str], bool]
     of_value: Callable[[Mapping[str, Any]], bool]
     read: Callable[..., Document] | None
-    write: Callable[..., Written]
+    write: Callable[..., WriterResult]
     lost: Callable[[Document], Iterable[Finding]] = _nothing
     reading: frozenset[str] = frozenset()
     writing: frozenset[str] = frozenset()
-    plain: Callable[[Document], tuple[dict[str, Json], Plain]] | None = None
+    plain: Callable[[Document], tuple[dict[str, Json], JsonPathForm]] | None = None
     importing: bool = False
     unsaid: Callable[[Document], Iterable[tuple[Json, Json]]] = _texts
     words: Callable[[Mapping[str, Json], Json], str | None] = _no_words
@@ -145,7 +145,7 @@ class Conversion:
 _MARKS = frozenset("[]{}\"'")
 
 
-def listed(option: str, given: object) -> tuple[str, ...]:
+def parse_names(option: str, given: object) -> tuple[str, ...]:
     """Return the names that an option lists: a list, or a text that has them parted by commas.
 
     Raises AslError for anything else.

@@ -1,6 +1,6 @@
 """Documents in other languages than the one they are written in, and what is lost by that."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -8,19 +8,46 @@ from asl.core.codes import lookup
 from asl.core.diagnostics import Finding, InvalidDocument, Report, place
 from asl.core.document import Document
 from asl.core.errors import AslError
-from asl.core.pointers import resolve_pointer
+from asl.core.pointers import escape, resolve_pointer
 from asl.core.values import Json
 from asl.dialects.base import Conversion
+from asl.dialects.choice_rules import simplify
 from asl.dialects.coverage import write
-from asl.dialects.logic import simplify
-from asl.dialects.plain import Plain
-from asl.dialects.registry import NATIVE, dialect, insist_on_options
-from asl.dialects.unfilled import unfilled
+from asl.dialects.jsonpath_form import JsonPathForm
+from asl.dialects.registry import NATIVE, check_options, dialect
+from asl.states.machines import nested_machines
 
-__all__ = ["converted", "said_plainly", "worded"]
+__all__ = ["convert_document", "open_parts", "part_descriptions", "plain_machine"]
+
+_PARTS: Final = (
+    *("Branches", "Choices", "Retry", "Catch", "Options", "Consensus", "Communication"),
+    *("ItemProcessor", "Iterator"),
+)
+"""The fields of states whose members are read by whoever writes a state in another language."""
 
 
-def said_plainly(document: Document) -> Json:
+def open_parts(machine: Mapping[str, Any], pointer: str = "") -> Iterator[str]:
+    """Yield the places of states, machines, rules and handlers that only a parameter knows."""
+    states = machine["States"]
+    if type(states) is not dict:
+        yield f"{pointer}/States"
+        return
+    for name, state in states.items():
+        place = f"{pointer}/States/{escape(name)}"
+        if type(state) is not dict or _is_open(state["Type"]):
+            yield place
+            continue
+        yield from (f"{place}/{field}" for field in _PARTS if _is_open(state.get(field)))
+        for steps, inner in nested_machines(state):
+            yield from open_parts(inner, place + "".join(f"/{step}" for step in steps))
+
+
+def _is_open(value: Any) -> bool:
+    parts = value if type(value) is list else (value,)
+    return any(type(part) is str and "{{" in part for part in parts)
+
+
+def plain_machine(document: Document) -> Json:
     """Return the machine of a document in plain JSONPath, as the writers of other languages get it.
 
     That of a native document, and of one with errors, is as it stands.
@@ -34,7 +61,7 @@ def said_plainly(document: Document) -> Json:
     return machine
 
 
-def worded(document: Document) -> Callable[[Mapping[str, Json], str], str | None]:
+def part_descriptions(document: Document) -> Callable[[Mapping[str, Json], str], str | None]:
     """Return what tells a state or a choice rule, by its JSON Pointer, in its language's words."""
     words = dialect(document.dialect).words
     origins = document.composition.origins if document.composition is not None else {}
@@ -59,7 +86,9 @@ ELSEWHERE: Final = frozenset(("V-ST-03", "V-TOP-11", "V-IMP-01"))
 """The errors that a document may have and be converted: a state or a file is not there."""
 
 
-def converted(document: Document, to: str, writing: Mapping[str, Any] | None = None) -> Conversion:
+def convert_document(
+    document: Document, to: str, writing: Mapping[str, Any] | None = None
+) -> Conversion:
     """Return a document in another dialect, with what is lost on the way.
 
     `writing` are options of the dialect's writer. Raises AslError if there is no such dialect, and
@@ -69,7 +98,7 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
     from asl.checks import check
 
     target = dialect(to)
-    insist_on_options(target, "written", writing or {}, target.writing)
+    check_options(target, "written", writing or {}, target.writing)
     report = check(document)
     if not _convertible(document, report):
         raise InvalidDocument(report)
@@ -79,7 +108,7 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
         _filled(document)
     lost = [] if document.dialect in (NATIVE, to) else [*dialect(document.dialect).lost(document)]
     said = document
-    made = Plain()
+    made = JsonPathForm()
     plain = dialect(document.dialect).plain if to not in (NATIVE, document.dialect) else None
     if plain is not None:
         machine, made = plain(document)
@@ -102,7 +131,7 @@ def converted(document: Document, to: str, writing: Mapping[str, Any] | None = N
 
 def _filled(document: Document) -> None:
     """Raise AslError if what stands in a template is known only with its parameters."""
-    for pointer in unfilled(document.whole):
+    for pointer in open_parts(document.whole):
         message = (
             f"a parameter stands at {pointer}: give it a value before the template is converted"
         )

@@ -15,7 +15,7 @@ from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.pointers import escape
 from asl.core.values import Json, json_equal
-from asl.dialects.base import Coverage, Dialect, Written
+from asl.dialects.base import Coverage, Dialect, WriterResult
 from asl.states import STATE_TYPES
 from asl.states.machines import nested_machines
 from asl.states.schemas import URN, inert_fields, known_fields, resolve_schema
@@ -30,7 +30,7 @@ _MACHINE: Final = "SubMachine"
 """The schema of a machine within a state."""
 
 
-def write(dialect: Dialect, document: Document, **options: Any) -> Written:
+def write(dialect: Dialect, document: Document, **options: Any) -> WriterResult:
     """Write a document in a dialect, and report everything that the writer does not.
 
     A state of a type that the writer does not know is written as a Task whose agent has the name
@@ -129,7 +129,7 @@ class _Field(NamedTuple):
 class _Audit:
     """Compares a document with what its writer carries and has reported."""
 
-    def __init__(self, coverage: Coverage, made: Written) -> None:
+    def __init__(self, coverage: Coverage, made: WriterResult) -> None:
         self.coverage = coverage
         self.written = made
         self.reported: set[str] = set()

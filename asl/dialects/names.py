@@ -14,7 +14,7 @@ __all__ = [
     "NAMELESS",
     "NAMES",
     "FreshNames",
-    "Names",
+    "NameTable",
     "computed",
     "function_of",
     "lost_integration",
@@ -27,7 +27,7 @@ NAMES: Final = "names"
 """The option of a writer that takes them."""
 
 
-class Names:
+class NameTable:
     """A caller's table of names; in its keys `*` stands for any run of characters."""
 
     def __init__(self, given: Mapping[str, str] | None) -> None:
@@ -96,13 +96,13 @@ def function_of(resource: str) -> str:
     return resource if arn is None else arn[1]
 
 
-_WAITING: Final = (".sync", ".sync:2", ".waitForTaskToken")
+_WAIT_SUFFIXES: Final = (".sync", ".sync:2", ".waitForTaskToken")
 """How the resource of a task ends whose answer comes later."""
 
 
 def lost_integration(resource: str) -> str | None:
     """Return what is lost where an agent takes the place of a resource, None for a function."""
-    if resource.endswith(_WAITING):
+    if resource.endswith(_WAIT_SUFFIXES):
         return "nothing waits for a job or a token there: what is called answers by itself"
     if resource.startswith("arn:") and ":states:::" in resource:
         return "what is called gets the parameters of the integration, and has to give its result"

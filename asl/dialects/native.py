@@ -8,9 +8,9 @@ from asl.core.diagnostics import Finding
 from asl.core.document import Document
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.dialects.base import Coverage, Dialect, Written
-from asl.dialects.layout import laid_out
-from asl.dialects.names import NAMES, Names, lost_integration, renamed
+from asl.dialects.base import Coverage, Dialect, WriterResult
+from asl.dialects.formatter import format_json
+from asl.dialects.names import NAMES, NameTable, lost_integration, renamed
 from asl.states.machines import nested_machines
 
 __all__ = ["DIALECT"]
@@ -20,18 +20,18 @@ def _never(what: str | Mapping[str, Any]) -> bool:
     return False
 
 
-def _write(document: Document, names: Mapping[str, str] | None = None) -> Written:
-    found = Names(names)
+def _write(document: Document, names: Mapping[str, str] | None = None) -> WriterResult:
+    found = NameTable(names)
     losses: list[Finding] = []
     value = document.whole
     if names:
         value = _machine(value, "", found, losses)
         found.all_used()
-    return Written(value, laid_out(value), tuple(losses))
+    return WriterResult(value, format_json(value), tuple(losses))
 
 
 def _machine(
-    machine: Mapping[str, Any], pointer: str, names: Names, losses: list[Finding]
+    machine: Mapping[str, Any], pointer: str, names: NameTable, losses: list[Finding]
 ) -> dict[str, Json]:
     """Return a machine in which named resources are agents."""
     states = {
@@ -42,7 +42,7 @@ def _machine(
 
 
 def _state(
-    state: Mapping[str, Any], pointer: str, names: Names, losses: list[Finding]
+    state: Mapping[str, Any], pointer: str, names: NameTable, losses: list[Finding]
 ) -> dict[str, Json]:
     made = dict(state)
     for steps, inner in nested_machines(state):

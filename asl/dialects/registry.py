@@ -23,9 +23,9 @@ __all__ = [
     "BUILT_IN",
     "NATIVE",
     "agent_definitions",
+    "check_options",
     "detect",
     "dialect",
-    "insist_on_options",
     "read_foreign",
 ]
 
@@ -35,9 +35,9 @@ BUILT_IN: Final[Mapping[str, Dialect]] = LazyTable(
     {
         NATIVE: "asl.dialects.native:DIALECT",
         "amazon": "asl.dialects.amazon:DIALECT",
-        "codemie": "asl.dialects.rows.codemie:DIALECT",
-        "contenox": "asl.dialects.rows.contenox:DIALECT",
-        "flujo": "asl.dialects.rows.flujo:DIALECT",
+        "codemie": "asl.dialects.codemie:DIALECT",
+        "contenox": "asl.dialects.contenox:DIALECT",
+        "flujo": "asl.dialects.flujo:DIALECT",
     }
 )
 """The dialects of the package by name."""
@@ -168,13 +168,13 @@ def read_foreign(
         found = dialect(name)
     if found is None or found.read is None:
         return None
-    insist_on_options(found, "read", reading, found.reading)
+    check_options(found, "read", reading, found.reading)
     given = {"files": files()} if found.importing else {}
     with bounded_suggestions():
         return found.read(what, limits, **given, **reading)
 
 
-def insist_on_options(
+def check_options(
     found: Dialect, done: str, given: Mapping[str, Any], known: frozenset[str]
 ) -> None:
     """Raise AslError for an option that a dialect is not read or written with."""

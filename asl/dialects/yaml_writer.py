@@ -8,7 +8,7 @@ from typing import Final
 from asl.core.printable import is_printable
 from asl.core.values import Json
 
-__all__ = ["written"]
+__all__ = ["to_yaml"]
 
 _PLAIN: Final = re.compile(r"[A-Za-z_/$][A-Za-z0-9_./$()@+-]*(?: [A-Za-z0-9_./$()@+=<>-]+)*")
 _WORDS: Final = frozenset(("yes", "no", "on", "off", "true", "false", "null", "y", "n", "~"))
@@ -17,7 +17,7 @@ LONGEST: Final = 1024
 """Characters of a key that YAML reads without a mark before it (YAML 1.2, 7.4.2)."""
 
 
-def written(value: Json) -> str:
+def to_yaml(value: Json) -> str:
     """Return a value as YAML; texts of several lines are blocks, small containers are inline."""
     return "\n".join(_lines(value)) + "\n"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asl.core.document import Document, Loadable
-from asl.dialects.conversion import said_plainly, worded
+from asl.dialects.conversion import part_descriptions, plain_machine
 from asl.dialects.registry import NATIVE
 from asl.documents.loading import resolve_document
 from asl.graphs.difference import Difference, difference, without_originals
@@ -31,7 +31,9 @@ def diff(before: Document | Loadable, after: Document | Loadable) -> Difference:
     """
     left, right = resolve_document(before), resolve_document(after)
     read = NATIVE not in (left.dialect, right.dialect)
-    found = difference(left.whole, right.whole, (worded(left), worded(right)), read=read)
+    found = difference(
+        left.whole, right.whole, (part_descriptions(left), part_descriptions(right)), read=read
+    )
     if left.dialect == right.dialect or found.same:
         return without_originals(found, left, right)
-    return min(found, difference(said_plainly(left), said_plainly(right)), key=len)
+    return min(found, difference(plain_machine(left), plain_machine(right)), key=len)

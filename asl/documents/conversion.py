@@ -8,7 +8,7 @@ from typing import Any
 from asl.core.document import Document, Loadable, open_source, read
 from asl.dialects import load as load_document
 from asl.dialects.base import Conversion
-from asl.dialects.conversion import converted
+from asl.dialects.conversion import convert_document
 from asl.dialects.registry import NATIVE
 from asl.dialects.registry import detect as by_shape
 
@@ -47,7 +47,7 @@ def convert(
     if not isinstance(document, Document):
         asked = {} if implicit_retry else {"implicit_retry": False}
         document = load_document(document, reading={**asked, **(reading or {})})
-    return converted(document, to, writing)
+    return convert_document(document, to, writing)
 
 
 def detect(what: Loadable) -> str:

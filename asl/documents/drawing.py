@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from asl.core.document import Document, Loadable
 from asl.core.errors import AslError
-from asl.dialects.conversion import worded
+from asl.dialects.conversion import part_descriptions
 from asl.documents.loading import resolve_document
 from asl.graphs.dot import dot
 from asl.graphs.mermaid import mermaid
@@ -40,4 +40,4 @@ def graph(document: Document | Loadable, *, format: str = "mermaid") -> str:
     if format not in FORMATS:
         raise AslError(f"unknown format {format!r}; there are {', '.join(FORMATS)}")
     loaded = resolve_document(document)
-    return FORMATS[format](graph_of(loaded.whole, worded(loaded)))
+    return FORMATS[format](graph_of(loaded.whole, part_descriptions(loaded)))

@@ -17,7 +17,7 @@ from asl.core.diagnostics import (
     did_you_mean,
 )
 from asl.core.source import DOCUMENT_LIMITS, Limits, Source
-from asl.dialects.layout import laid_out
+from asl.dialects.formatter import format_json
 
 STATES = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true, %s}}}'
 
@@ -110,7 +110,7 @@ def test_layout_of_nested_values() -> None:
     value: object = list(range(5_000))
     for _ in range(150):
         value = {"a": value, "b": [{}]}
-    assert json.loads(laid_out(value)) == value
+    assert json.loads(format_json(value)) == value
 
 
 GRAMMARS = """

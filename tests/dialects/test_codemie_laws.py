@@ -15,14 +15,14 @@ from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Source
 from asl.core.yaml_schema import CORE, PLATFORM
 from asl.core.yaml_text import loads
-from asl.dialects.codemie.conditions import Beyond, translated
+from asl.dialects.codemie.conditions import NoJsonataEquivalent, translated
 from asl.dialects.codemie.plain.choices import NEVER, rule
-from asl.dialects.codemie.reading import read
-from asl.dialects.codemie.restoring import restored
+from asl.dialects.codemie.reader import read
+from asl.dialects.codemie.round_trip import restored
 from asl.dialects.codemie.writing.conditions import Conditions
 from asl.dialects.codemie.writing.reads import Output
 from asl.dialects.codemie.writing.results import Result
-from asl.dialects.yaml_writer import written
+from asl.dialects.yaml_writer import to_yaml
 from asl.expr.codemie.conditions import holds
 from asl.expr.codemie.outputs import NOTHING, coerce_literals, parse_output
 from asl.expr.codemie.placeholders import fill
@@ -89,7 +89,7 @@ def test_a_condition_as_a_plain_rule_decides_like_the_original(condition: str, o
     assume(not (ordered and any(type(each) is bool for each in output.values())))
     try:
         said = rule(condition, "answer")
-    except Beyond:
+    except NoJsonataEquivalent:
         assume(False)
     made = False if said == NEVER else decided(said, {"answer": output})
     assert made == holds(condition, output), said
@@ -167,7 +167,7 @@ def test_an_output_as_python_writes_it_is_read(value: Any) -> None:
 @settings(max_examples=examples(50))
 def test_yaml_is_read_as_it_was_written(value: Any) -> None:
     """By YAML 1.1 and by YAML 1.2."""
-    text = written(value)
+    text = to_yaml(value)
     assume("<<" not in text)  # a merge key of YAML 1.1, quoted or not
     for schema in (CORE, PLATFORM):
         found, _, faults = loads(text, DEFAULT_LIMITS, schema)
@@ -181,7 +181,7 @@ def test_a_long_key_is_read_as_it_was_written(length: int, value: Any) -> None:
     """YAML wants a mark before it."""
     whole = {"s": {"#" * length: value, "z": 1}}
     for schema in (CORE, PLATFORM):
-        found, _, faults = loads(written(whole), DEFAULT_LIMITS, schema)
+        found, _, faults = loads(to_yaml(whole), DEFAULT_LIMITS, schema)
         assert (found, [*faults]) == (whole, [])
 
 
@@ -258,7 +258,7 @@ def test_a_workflow_comes_back_and_runs(workflow: dict[str, Any], answers: list[
         return
     assert asl.check(document).ok
     assert restored(document.value) == workflow
-    again = read(Source("flow.yaml", written(workflow), "yaml"))
+    again = read(Source("flow.yaml", to_yaml(workflow), "yaml"))
     assert again.value == document.value
     left = iter(answers)
     result = asl.run(

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 import asl
+from asl.dialects.choice_rules import simplified
 from asl.dialects.codemie.plain.choices import NEVER, rule
 from asl.dialects.codemie.writing.conditions import Conditions
 from asl.dialects.codemie.writing.reads import Extracted, Output
 from asl.dialects.codemie.writing.results import Result
-from asl.dialects.logic import simplified
 
 Json = Any
 

@@ -11,8 +11,8 @@ from asl.core.document import Document
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.source import Source
 from asl.dialects.contenox.chain import Branch, Chain
-from asl.dialects.contenox.reading import read
-from asl.dialects.contenox.restoring import restored
+from asl.dialects.contenox.reader import read
+from asl.dialects.contenox.round_trip import restored
 from asl.dialects.contenox.tokens import aliases, holds
 from asl.expr.contenox.rendering import MAX_LENGTH, render
 from asl.expr.contenox.templates import parse

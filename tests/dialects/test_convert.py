@@ -16,8 +16,8 @@ from asl.core.diagnostics import Severity
 from asl.core.document import Document
 from asl.core.values import Json
 from asl.dialects import load
-from asl.dialects.base import Dialect, Written
-from asl.dialects.plain import path_to
+from asl.dialects.base import Dialect, WriterResult
+from asl.dialects.jsonpath_form import path_to
 from asl.dialects.registry import dialect
 from tests.dialects.features import FEATURES
 from tests.dialects.ways import there_and_back
@@ -801,8 +801,8 @@ def test_amazons_documents_stay_as_they_are() -> None:
     assert asl.load(document, dialect="amazon").value == document
 
 
-def _shouted(document: Document) -> Written:
-    return Written(None, f"{document.value['StartAt']}!")
+def _shouted(document: Document) -> WriterResult:
+    return WriterResult(None, f"{document.value['StartAt']}!")
 
 
 def _heard(what: Any, limits: Any) -> Document:

@@ -12,8 +12,8 @@ from asl.core.codes import lookup
 from asl.core.document import Document
 from asl.core.source import Source
 from asl.dialects import load
-from asl.dialects.base import Conversion, Coverage, Dialect, Written
-from asl.dialects.conversion import converted
+from asl.dialects.base import Conversion, Coverage, Dialect, WriterResult
+from asl.dialects.conversion import convert_document
 from asl.dialects.coverage import write
 from asl.dialects.registry import BUILT_IN, dialect
 
@@ -299,7 +299,7 @@ def written(value: Json, to: str) -> Conversion:
 
 @lru_cache
 def _written(text: str, to: str) -> Conversion:
-    return converted(Document(json.loads(text), Source()), to)
+    return convert_document(Document(json.loads(text), Source()), to)
 
 
 @pytest.mark.parametrize("to", BUILT_IN)
@@ -351,7 +351,7 @@ def test_a_comment_that_is_no_text_is_reported(to: str) -> None:
 def test_a_document_that_comes_home_has_lost_nothing(to: str) -> None:
     state = {"Type": "Task", "Agent": "worker", "Comment": "work", "ResultPath": "$.r", "End": True}
     there = written({"Version": "1.0", "StartAt": "S", "States": {"S": state}}, to)
-    here = converted(load(there.text, dialect=to), "asl").document
+    here = convert_document(load(there.text, dialect=to), "asl").document
     assert isinstance(here, dict)
     assert list(written(here, to).losses) == []
 
@@ -506,8 +506,8 @@ def test_an_unknown_type_stays_in_the_language_itself() -> None:
 def test_a_dialect_that_declares_nothing_is_an_error() -> None:
     """Whoever writes a dialect says what it carries; else nobody knows what is lost."""
 
-    def shouted(document: Document) -> Written:
-        return Written(None, f"{document.value['StartAt']}!")
+    def shouted(document: Document) -> WriterResult:
+        return WriterResult(None, f"{document.value['StartAt']}!")
 
     shout = Dialect("shout", "Shouting", lambda text: False, lambda value: False, None, shouted)
     document = Document({"StartAt": "Z", "States": {"Z": LAST}}, Source())

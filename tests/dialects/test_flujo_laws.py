@@ -11,8 +11,8 @@ from asl.core.document import Document
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.source import Source
 from asl.dialects.flujo.conditions import plain
-from asl.dialects.flujo.reading import read
-from asl.dialects.flujo.restoring import restored
+from asl.dialects.flujo.reader import read
+from asl.dialects.flujo.round_trip import restored
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import condition
 from asl.expr.flujo.conditions import MODES, FlujoConditionError, FlujoNames, compile_expression

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import asl
-from asl.dialects.conversion import said_plainly
+from asl.dialects.conversion import plain_machine
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_what_stands_beside_a_task_follows_it() -> None:
         },
         {"id": "say", "handler": "noop", "prompt_template": "{{.v}}"},
     ]
-    machine: Any = said_plainly(asl.load({"id": "c", "tasks": tasks}))
+    machine: Any = plain_machine(asl.load({"id": "c", "tasks": tasks}))
     assert [*machine["States"]] == ["look", "look:then", "say", "end"]
 
 

@@ -1,1 +1,107 @@
-"""Workflows of CodeMie: how they are read, written and restored."""
+"""Workflows of CodeMie: actors, and states with a `next` block, in YAML."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from asl.core.diagnostics import Finding
+from asl.core.document import Document
+from asl.core.source import DEFAULT_LIMITS, Limits, Source
+from asl.core.values import Json
+from asl.dialects.base import Coverage, Dialect, WriterResult
+from asl.dialects.codemie.options import NAMES, CodemieOptions
+from asl.dialects.jsonpath_form import JsonPathForm
+from asl.engine.definitions import AgentDefinition, NoDefinitions
+
+__all__ = ["DIALECT"]
+
+TOOLS = frozenset(("tools",))
+"""The option of the writer: the agents that are tools, not assistants."""
+_KEYS = ("execution_config", "yaml_config", "states", "assistants", "custom_nodes")
+_AUTONOMOUS = re.compile(r"""mode[ \t]*:[ \t]*["']?Autonomous\b""")
+
+
+def _has(text: str, key: str) -> bool:
+    """Whether a YAML text has a key at its root, by the look of its lines."""
+    at = -1
+    while (at := text.find(key, at + 1)) >= 0:
+        before, after = text[at - 1 : at], text[at + len(key) : at + len(key) + 40].lstrip("\"' \t")
+        if after.startswith(":") and (at == 0 or before == "\n"):
+            return True
+        if before in ("'", '"') and after.startswith(":") and text[at - 2 : at - 1] in ("", "\n"):
+            return True
+    return False
+
+
+def _of_text(text: str) -> bool:
+    if any(_has(text, key) for key in ("States", "StartAt", "Resources")):
+        return False
+    return any(_has(text, key) for key in _KEYS) or any(
+        match.start() == 0 or text[match.start() - 1] == "\n"
+        for match in _AUTONOMOUS.finditer(text)
+    )
+
+
+def _of_value(value: Mapping[str, Any]) -> bool:
+    if "StartAt" in value:
+        return False
+    if type(value.get("execution_config")) is dict or type(value.get("yaml_config")) is str:
+        return True
+    return any(type(value.get(key)) is list for key in ("states", "assistants"))
+
+
+def _read(what: Source | Document, limits: Limits = DEFAULT_LIMITS, **options: bool) -> Document:
+    from asl.dialects.codemie.reader import read
+
+    return read(what, limits, CodemieOptions(**options))
+
+
+def _write(
+    document: Document, tools: Collection[str] = (), *, prompts: Mapping[str, str]
+) -> WriterResult:
+    from asl.dialects.codemie.writing import write
+
+    return write(document, tools, prompts=prompts)
+
+
+def _lost(document: Document) -> Iterable[Finding]:
+    from asl.dialects.codemie.round_trip import lost
+
+    return lost(document)
+
+
+def _plain(document: Document) -> tuple[dict[str, Json], JsonPathForm]:
+    from asl.dialects.codemie.plain import plain
+
+    return plain(document)
+
+
+def _coverage() -> Coverage:
+    from asl.dialects.codemie.writing import COVERAGE
+
+    return COVERAGE
+
+
+def _agents(document: Mapping[str, Any]) -> Mapping[str, AgentDefinition]:
+    if "CodeMie" not in document.get("Metadata", ()):
+        return NoDefinitions
+    from asl.dialects.codemie.agents import definitions
+
+    return definitions(document)
+
+
+DIALECT = Dialect(
+    "codemie",
+    "CodeMie workflow",
+    _of_text,
+    _of_value,
+    _read,
+    _write,
+    _lost,
+    NAMES,
+    TOOLS,
+    _plain,
+    defining=True,
+    coverage=_coverage,
+    agents=_agents,
+)

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from asl.core.diagnostics import is_error
 from asl.core.values import Json
-from asl.dialects.codemie import shape
 from asl.dialects.codemie.config import ACTORS
-from asl.dialects.codemie.reading import METADATA
-from asl.dialects.foreign import kept
+from asl.dialects.codemie.reader import METADATA
+from asl.dialects.codemie.schema import check
+from asl.dialects.foreign_documents import kept
 from asl.engine.definitions import (
     AgentDefinition,
     DefinedServer,
@@ -37,7 +37,7 @@ def definitions(document: Mapping[str, Any]) -> dict[str, AgentDefinition]:
         document: Value of the document that runs.
     """
     about = kept(document, METADATA, "config")
-    if about is None or any(map(is_error, shape.check(about["config"], ""))):
+    if about is None or any(map(is_error, check(about["config"], ""))):
         return {}  # metadata may be anything
     config, base = about["config"], "/execution_config" if about.get("form") == "wrapped" else ""
     makers = {"assistants": _assistant, "tools": _tool, "custom_nodes": _node}

@@ -14,14 +14,14 @@ from asl.core.errors import ExpressionFault
 from asl.expr.codemie.conditions import COMPARISONS, parse
 from asl.expr.jsonata.javascript import literal
 
-__all__ = ["Beyond", "comparisons", "equals", "translated"]
+__all__ = ["NoJsonataEquivalent", "comparisons", "equals", "translated"]
 
 _WORDS: Final = frozenset(("and", "or", "in", "true", "false", "null", "function"))
 _TURNED: Final = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _INVERSE: Final = {"==": "!=", "!=": "==", "in": "not in", "not in": "in"}
 
 
-class Beyond(Exception):
+class NoJsonataEquivalent(Exception):
     """JSONata has no plain way to say this."""
 
 
@@ -29,7 +29,7 @@ def translated(text: str) -> str:
     """Return the Condition for the text of one: an expression between its delimiters."""
     try:
         plain = _said(parse(text))
-    except (ExpressionFault, Beyond):
+    except (ExpressionFault, NoJsonataEquivalent):
         return f"{{% $codemie_holds($states.input, {literal(text)}) %}}"
     return f"{{% $codemie_output($states.input).({plain}) %}}"
 
@@ -44,7 +44,7 @@ def _said(node: ast.expr) -> str:
             return _not(operand)
         case ast.Compare():
             return " and ".join(_atom(*each) for each in comparisons(node))
-    raise Beyond
+    raise NoJsonataEquivalent
 
 
 def _grouped(node: ast.expr) -> str:
@@ -59,7 +59,7 @@ def _either(parts: list[ast.expr]) -> str:
         return _grouped(first)
     said, others = _grouped(first), _either(rest)
     if not isinstance(first, ast.Compare) or len(first.ops) != 1:
-        raise Beyond
+        raise NoJsonataEquivalent
     ((name, op, _),) = comparisons(first)
     guard = _guard(name, op)
     if not guard or all(_needs(each, name) for each in rest):
@@ -80,38 +80,38 @@ def _not(operand: ast.expr) -> str:
         ((name, op, value),) = comparisons(operand)
         if op in _INVERSE:
             return _atom(name, _INVERSE[op], value)
-    raise Beyond
+    raise NoJsonataEquivalent
 
 
 def comparisons(node: ast.Compare) -> Iterator[tuple[str, str, object]]:
-    """Yield name, operator and constant of each comparison of a chain; raises Beyond."""
+    """Yield name, operator and constant of each comparison; raises NoJsonataEquivalent."""
     operands = [node.left, *node.comparators]
     for index, op in enumerate(node.ops):
         sign = COMPARISONS[type(op)]
         left, right = operands[index], operands[index + 1]
         if isinstance(left, ast.Name):
             if isinstance(right, ast.Name) and right.id == "keys":
-                raise Beyond
+                raise NoJsonataEquivalent
             if sign == "is" or sign == "is not":
                 value = _constant(right)
                 if value is not None:
-                    raise Beyond
+                    raise NoJsonataEquivalent
                 sign = "==" if sign == "is" else "!="
             yield _named(left), sign, _constant(right)
         elif sign == "in" and isinstance(right, ast.Name) and right.id == "keys":
             key = _constant(left)
             if type(key) is not str:
-                raise Beyond
+                raise NoJsonataEquivalent
             yield key, "exists", None
         elif isinstance(right, ast.Name) and sign in _TURNED:
             yield _named(right), _TURNED[sign], _constant(left)
         else:
-            raise Beyond
+            raise NoJsonataEquivalent
 
 
 def _named(node: ast.Name) -> str:
     if node.id == "keys":
-        raise Beyond
+        raise NoJsonataEquivalent
     return node.id
 
 
@@ -119,9 +119,9 @@ def _constant(node: ast.expr) -> object:
     match node:
         case ast.Constant(value=value):
             if type(value) is float and not math.isfinite(value):
-                raise Beyond
+                raise NoJsonataEquivalent
             if type(value) is int and abs(value) >= 2**53:
-                raise Beyond
+                raise NoJsonataEquivalent
             return value
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             number = _constant(operand)
@@ -129,7 +129,7 @@ def _constant(node: ast.expr) -> object:
                 return -number
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             return [_constant(each) for each in parts]
-    raise Beyond
+    raise NoJsonataEquivalent
 
 
 def _atom(name: str, op: str, value: object) -> str:
@@ -149,20 +149,20 @@ def _atom(name: str, op: str, value: object) -> str:
             return f"$exists({shown}) and $not({shown} in {literal(_any(value))})"
         case "<" | "<=" | ">" | ">=" if type(value) in (int, float):
             return f"$type({shown}) = 'number' and {shown} {op} {literal(value)}"
-    raise Beyond
+    raise NoJsonataEquivalent
 
 
 def _any(value: object) -> list[object]:
     """Return the values of JSON that are equal to any constant of a list."""
     if not isinstance(value, list):
-        raise Beyond
+        raise NoJsonataEquivalent
     return [one for each in value for one in equals(each)]
 
 
 def equals(value: object) -> list[object]:
     """Return the values of JSON that are equal to a constant: 1 is equal to true."""
     if isinstance(value, list):
-        raise Beyond
+        raise NoJsonataEquivalent
     if type(value) is bool or value in (0, 1):
         return [value, int(value) if type(value) is bool else bool(value)]
     return [value]

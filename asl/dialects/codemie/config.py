@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Any, Final
 
 from asl.core.values import Json
-from asl.dialects.foreign import Part
+from asl.dialects.foreign_documents import Part
 
-__all__ = ["ACTORS", "END", "FORMS", "Config", "State"]
+__all__ = ["ACTORS", "END", "FORMS", "CodemieState", "Config"]
 
 END: Final = "end"
 """The target that ends a run."""
@@ -22,7 +22,7 @@ FORMS: Final = ("state_id", "state_ids", "condition", "switch")
 """The keys of `next` that say where to go."""
 
 
-class State(Part):
+class CodemieState(Part):
     """One state."""
 
     @property
@@ -101,15 +101,15 @@ class Config:
     """The keys of the wrapping."""
 
     @cached_property
-    def states(self) -> dict[str, State]:
+    def states(self) -> dict[str, CodemieState]:
         """The states by their names, in order."""
         return {
-            state["id"]: State(state, f"{self.base}/states/{index}")
+            state["id"]: CodemieState(state, f"{self.base}/states/{index}")
             for index, state in enumerate(self.value["states"])
         }
 
     @property
-    def start(self) -> State:
+    def start(self) -> CodemieState:
         """The first state."""
         return next(iter(self.states.values()))
 
@@ -118,7 +118,7 @@ class Config:
         """Whether there are messages: a workflow with an assistant keeps a history."""
         return any("assistant_id" in state.value for state in self.states.values())
 
-    def actor(self, state: State) -> Mapping[str, Any]:
+    def actor(self, state: CodemieState) -> Mapping[str, Any]:
         """Return the definition of what a state runs."""
         key, name = state.actor
         listed: list[dict[str, Any]] = self.value.get(ACTORS[key], [])
@@ -130,7 +130,7 @@ class Config:
         listed: list[dict[str, Any]] = self.value.get(ACTORS["assistant_id"], [])
         return {each["id"]: each["system_prompt"] for each in listed if "system_prompt" in each}
 
-    def policy(self, state: State) -> dict[str, float]:
+    def policy(self, state: CodemieState) -> dict[str, float]:
         """Return how often a state is tried: its own policy over the workflow's over defaults."""
         own = state.value.get("retry_policy", {})
         return {**_DEFAULTS, **self.value.get("retry_policy", {}), **own}

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from asl.dialects.codemie.config import END, State
+from asl.dialects.codemie.config import END, CodemieState
 
 __all__ = ["Ambiguous", "Graph"]
 
@@ -16,7 +16,7 @@ class Ambiguous(Exception):
 class Graph:
     """The states of a workflow and their transitions; all targets must be there."""
 
-    def __init__(self, states: Mapping[str, State]) -> None:
+    def __init__(self, states: Mapping[str, CodemieState]) -> None:
         self.states = states
         self.edges = {
             name: tuple(dict.fromkeys(target for target, _ in state.targets()))

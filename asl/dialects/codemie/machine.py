@@ -10,15 +10,15 @@ from typing import Final, NamedTuple
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
 from asl.dialects.codemie.conditions import translated
-from asl.dialects.codemie.config import END, Config, State
+from asl.dialects.codemie.config import END, CodemieState, Config
 from asl.dialects.codemie.graph import Ambiguous, Graph
-from asl.dialects.codemie.options import DEFAULT, Options
+from asl.dialects.codemie.options import DEFAULT, CodemieOptions
 from asl.dialects.codemie.tasks import INPUT, Tasks
+from asl.dialects.expressions import query
 from asl.dialects.names import FreshNames
-from asl.dialects.queries import query
 from asl.expr.jsonata.javascript import literal
 
-__all__ = ["Built", "built"]
+__all__ = ["CodemieMachine", "build_machine"]
 
 MAX_NAME: Final = 80
 RECURSION_LIMIT: Final = 50
@@ -27,7 +27,7 @@ MAX_DEPTH: Final = 30
 """How deep iterations and forks may stand in each other."""
 
 
-class Built(NamedTuple):
+class CodemieMachine(NamedTuple):
     """A machine, where its parts were written, and what there is to say."""
 
     machine: dict[str, Json]
@@ -39,7 +39,7 @@ class Built(NamedTuple):
     """The state of the workflow to which each of the machine belongs."""
 
 
-class Scope(NamedTuple):
+class MachineScope(NamedTuple):
     """Where a machine stands: what ends it, and whether it runs for an item."""
 
     stop: str = END
@@ -47,17 +47,17 @@ class Scope(NamedTuple):
     depth: int = 0
 
 
-def built(config: Config, options: Options = DEFAULT) -> Built:
+def build_machine(config: Config, options: CodemieOptions = DEFAULT) -> CodemieMachine:
     """Build the machine of a workflow without errors."""
     builder = _Builder(config, options)
-    machine = builder.machine(config.start.id, Scope())
+    machine = builder.machine(config.start.id, MachineScope())
     findings = [*builder.findings, *builder.tasks.findings]
     reached = frozenset(builder.reached)
-    return Built(machine, builder.origins, reached, findings, builder.owners)
+    return CodemieMachine(machine, builder.origins, reached, findings, builder.owners)
 
 
 class _Builder:
-    def __init__(self, config: Config, options: Options) -> None:
+    def __init__(self, config: Config, options: CodemieOptions) -> None:
         self.config = config
         self.graph = Graph(config.states)
         self.origins: list[tuple[Mapping[str, Json], str]] = []
@@ -91,15 +91,17 @@ class _Builder:
         self.origins.append((value, pointer))
         return value
 
-    def machine(self, start: str, scope: Scope, *, asked: bool = False) -> dict[str, Json]:
+    def machine(self, start: str, scope: MachineScope, *, asked: bool = False) -> dict[str, Json]:
         """Build the machine that begins with a state; *asked* says that its gate is behind us."""
-        return _Machine(self, scope).built(start, asked)
+        return _Machine(self, scope).build_machine(start, asked)
 
-    def parted(self, state: State, scope: Scope) -> dict[str, Json]:
+    def parted(self, state: CodemieState, scope: MachineScope) -> dict[str, Json]:
         """Build the machine of items that part at once, as the state says that they come from."""
         return _Machine(self, scope).parted(state)
 
-    def fits(self, state: State, heads: Iterable[str], stop: str, scope: Scope) -> bool:
+    def fits(
+        self, state: CodemieState, heads: Iterable[str], stop: str, scope: MachineScope
+    ) -> bool:
         """Whether the states from *heads* on can stand in a machine of their own."""
         if state.id in self.graph.reachable(heads, stop) or scope.depth >= MAX_DEPTH:
             self.found(
@@ -127,7 +129,7 @@ class _Builder:
 class _Machine:
     """One machine under construction."""
 
-    def __init__(self, builder: _Builder, scope: Scope) -> None:
+    def __init__(self, builder: _Builder, scope: MachineScope) -> None:
         self.builder = builder
         self.config = builder.config
         self.scope = scope
@@ -139,14 +141,14 @@ class _Machine:
         self.ending: str | None = None
         self.cancelled: str | None = None
 
-    def built(self, start: str, asked: bool) -> dict[str, Json]:
+    def build_machine(self, start: str, asked: bool) -> dict[str, Json]:
         entry = self.task(start) if asked else self.entry(start)
         if entry is None:  # a branch without states
             entry = self.builder.name(END)
             self.states[entry] = {"Type": "Pass", "End": True}
         return self.closed(entry)
 
-    def parted(self, state: State) -> dict[str, Json]:
+    def parted(self, state: CodemieState) -> dict[str, Json]:
         to = state.next
         entry = self.fork(state, to["state_ids"]) if "state_ids" in to else self.choice(state)
         return self.closed(entry)
@@ -209,7 +211,7 @@ class _Machine:
 
     # States
 
-    def state(self, state: State) -> None:
+    def state(self, state: CodemieState) -> None:
         builder = self.builder
         builder.reached.add(state.id)
         builder.left -= 1
@@ -235,12 +237,14 @@ class _Machine:
             ((target, _),) = state.targets()
             made |= self.going(target)
 
-    def written(self, state: State, value: dict[str, Json], below: str = "") -> dict[str, Json]:
+    def written(
+        self, state: CodemieState, value: dict[str, Json], below: str = ""
+    ) -> dict[str, Json]:
         return self.builder.written(value, f"{state.pointer}{below}")
 
     # Transitions
 
-    def choice(self, state: State) -> str:
+    def choice(self, state: CodemieState) -> str:
         """Build the Choice of a state's conditions; return its name."""
         name = self.builder.named(state.id, "if")
         self.states[name] = choice = self.written(state, {"Type": "Choice"}, "/next")
@@ -271,7 +275,7 @@ class _Machine:
             return {}
         return {"Output": query(f"$codemie_step({INPUT}, {self.builder.limit})")}
 
-    def fork(self, state: State, heads: list[str]) -> str:
+    def fork(self, state: CodemieState, heads: list[str]) -> str:
         """Build the Parallel of a state's branches; return its name."""
         builder, scope = self.builder, self.scope
         meeting = builder.graph.meeting(heads)
@@ -281,7 +285,7 @@ class _Machine:
         for each in sorted(builder.graph.reachable(heads, meeting)):
             if builder.graph.entries[each] > 1:
                 builder.waits(each, meeting)
-        inner = Scope(meeting, scope.item, scope.depth + 1)
+        inner = MachineScope(meeting, scope.item, scope.depth + 1)
         self.states[name] = fork = self.written(
             state,
             {
@@ -297,7 +301,7 @@ class _Machine:
         fork |= going
         return name
 
-    def iterated(self, state: State, made: dict[str, Json]) -> None:
+    def iterated(self, state: CodemieState, made: dict[str, Json]) -> None:
         builder, scope = self.builder, self.scope
         worker, key = state.next.get("state_id"), state.next["iter_key"]
         heads = [target for target, _ in state.targets()]
@@ -332,7 +336,7 @@ class _Machine:
         )
         if "max_concurrency" in self.config.value:
             each["MaxConcurrency"] = self.config.value["max_concurrency"]
-        inner = Scope(meeting, True, scope.depth + 1)
+        inner = MachineScope(meeting, True, scope.depth + 1)
         made["Next"] = name
         if worker is None:
             each["ItemProcessor"] = builder.parted(state, inner)
@@ -363,7 +367,7 @@ class _Machine:
                 )
             name = each.next["state_id"]
 
-    def gate(self, state: State, following: str) -> str:
+    def gate(self, state: CodemieState, following: str) -> str:
         """Put a gate in front of a state; return its name."""
         builder = self.builder
         name = builder.named(state.id, "gate")
@@ -381,7 +385,7 @@ class _Machine:
             {
                 "Type": "Approval",
                 "Prompt": prompt,
-                "Options": ["continue", "cancel"],
+                "CodemieOptions": ["continue", "cancel"],
                 "Choices": [
                     {"Condition": query(f"{INPUT}.approval = 'cancel'"), "Next": self.cancelled}
                 ],

@@ -5,11 +5,11 @@ from typing import Final
 
 from asl.core.values import Json
 
-__all__ = ["DEFAULT", "NAMES", "Options"]
+__all__ = ["DEFAULT", "NAMES", "CodemieOptions"]
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CodemieOptions:
     """How a workflow is read."""
 
     implicit_retry: bool = True
@@ -27,5 +27,5 @@ class Options:
         return {name: value for name, value in own.items() if value != usual[name]}
 
 
-DEFAULT: Final = Options()
-NAMES: Final = frozenset(each.name for each in fields(Options))
+DEFAULT: Final = CodemieOptions()
+NAMES: Final = frozenset(each.name for each in fields(CodemieOptions))

@@ -8,9 +8,9 @@ from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.dialects.codemie import shape
-from asl.dialects.codemie.config import ACTORS, END, FORMS, Config, State
-from asl.dialects.codemie.options import DEFAULT, Options
+from asl.dialects.codemie import schema
+from asl.dialects.codemie.config import ACTORS, END, FORMS, CodemieState, Config
+from asl.dialects.codemie.options import DEFAULT, CodemieOptions
 from asl.dialects.codemie.transforms import misfits
 from asl.expr.codemie.conditions import parse
 from asl.expr.codemie.placeholders import find_placeholders
@@ -52,9 +52,9 @@ SHOWN = 10
 _MADE_OF = frozenset(("assistant_id", "system_prompt"))
 
 
-def of_shape(config: Config, options: Options = DEFAULT) -> Iterator[Finding]:
+def of_shape(config: Config, options: CodemieOptions = DEFAULT) -> Iterator[Finding]:
     """Yield what a workflow's keys and values have that they may not; no reader can go on then."""
-    yield from shape.check(config.value, config.base)
+    yield from schema.check(config.value, config.base)
     value = config.value
     if type(value.get("states")) is not list:
         if "states" not in value:
@@ -78,7 +78,7 @@ def _members(config: Config, key: str) -> Iterator[tuple[str, dict[str, Any], st
 
 
 def _assistant(
-    name: str, value: Mapping[str, Any], pointer: str, options: Options
+    name: str, value: Mapping[str, Any], pointer: str, options: CodemieOptions
 ) -> Iterator[Finding]:
     if options.accept_legacy and "model" in value and value.keys().isdisjoint(_MADE_OF):
         message = f"the platform refuses {name!r}, which has a 'model' alone"
@@ -137,7 +137,7 @@ def _transforming(text: str, pointer: str) -> Iterator[Finding]:
         )
 
 
-def _state(value: Mapping[str, Any], pointer: str, options: Options) -> Iterator[Finding]:
+def _state(value: Mapping[str, Any], pointer: str, options: CodemieOptions) -> Iterator[Finding]:
     kinds = [key for key in ACTORS if key in value]
     if len(kinds) != 1:
         what = "none" if not kinds else " and ".join(map(repr, kinds))
@@ -166,7 +166,7 @@ def _state(value: Mapping[str, Any], pointer: str, options: Options) -> Iterator
         yield from _next(value["next"], f"{pointer}/next", options)
 
 
-def _next(value: Mapping[str, Any], pointer: str, options: Options) -> Iterator[Finding]:
+def _next(value: Mapping[str, Any], pointer: str, options: CodemieOptions) -> Iterator[Finding]:
     for one, other in CONFLICTS:
         if one not in value or other not in value:
             continue
@@ -222,7 +222,7 @@ def of_states(config: Config, faulty: Collection[str]) -> Iterator[Finding]:
     for _, value, pointer in _members(config, "states"):
         if any(f"{place}/".startswith(f"{pointer}/") for place in faulty):
             continue
-        state = State(value, pointer)
+        state = CodemieState(value, pointer)
         yield from _actor(config, state)
         for target, place in state.targets():
             if target not in known and target != END:
@@ -259,7 +259,7 @@ def _names(config: Config) -> Iterator[Finding]:
                 )
 
 
-def _actor(config: Config, state: State) -> Iterator[Finding]:
+def _actor(config: Config, state: CodemieState) -> Iterator[Finding]:
     key, name = state.actor
     listed = [each for each, _, _ in _members(config, ACTORS[key])]
     if name not in listed:
@@ -281,7 +281,7 @@ def _there(name: str, known: list[str]) -> str:
     return f"there is {', '.join(known[:SHOWN])}{more}"
 
 
-def _conditions(config: Config, state: State) -> Iterator[Finding]:
+def _conditions(config: Config, state: CodemieState) -> Iterator[Finding]:
     for text, _, place in state.conditions():
         pointer = f"{state.pointer}/next/{place}"
         try:
@@ -320,7 +320,7 @@ def _coerced(text: str, pointer: str) -> Iterator[Finding]:
         )
 
 
-def _texts(config: Config, state: State) -> Iterator[Finding]:
+def _texts(config: Config, state: CodemieState) -> Iterator[Finding]:
     if "assistant_id" in state.value:
         yield from _template(state.value.get("task", ""), f"{state.pointer}/task")
     elif "tool_id" in state.value:
@@ -364,7 +364,7 @@ def _template(text: str, pointer: str) -> Iterator[Finding]:
             )
 
 
-def _stores(config: Config, state: State) -> Iterator[Finding]:
+def _stores(config: Config, state: CodemieState) -> Iterator[Finding]:
     to = state.next
     for key in ("output_key", "append_to_context"):
         if not to.get(key):
@@ -380,7 +380,7 @@ def _stores(config: Config, state: State) -> Iterator[Finding]:
             yield Finding("CM-STORE-CONFLICT", message, pointer, at_key=True)
 
 
-def _iterations(config: Config, state: State) -> Iterator[Finding]:
+def _iterations(config: Config, state: CodemieState) -> Iterator[Finding]:
     key = state.next.get("iter_key")
     if key is None:
         return
@@ -394,7 +394,7 @@ def _iterations(config: Config, state: State) -> Iterator[Finding]:
         yield Finding("CM-ITER-RESERVED", message, place, "call the key of the items otherwise")
 
 
-_RULES: tuple[Callable[[Config, State], Iterator[Finding]], ...] = (
+_RULES: tuple[Callable[[Config, CodemieState], Iterator[Finding]], ...] = (
     _conditions,
     _texts,
     _stores,

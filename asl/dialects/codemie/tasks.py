@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
-from asl.dialects.codemie.config import END, Config, State
-from asl.dialects.codemie.options import Options
+from asl.dialects.codemie.config import END, CodemieState, Config
+from asl.dialects.codemie.options import CodemieOptions
 from asl.dialects.codemie.transforms import sayable
-from asl.dialects.queries import query
+from asl.dialects.expressions import query
 from asl.expr.codemie.outputs import parse_schema
 from asl.expr.codemie.placeholders import find_placeholders
 from asl.expr.jsonata.javascript import literal
@@ -49,13 +49,13 @@ STORED: Final = (
 class Tasks:
     """Builds the Tasks of a workflow; *limit* is how many states a run may enter, None if all."""
 
-    def __init__(self, config: Config, options: Options, limit: int | None) -> None:
+    def __init__(self, config: Config, options: CodemieOptions, limit: int | None) -> None:
         self.config = config
         self.options = options
         self.limit = limit
         self.findings: list[Finding] = []
 
-    def task(self, state: State, name: str, *, item: bool) -> dict[str, Json]:
+    def task(self, state: CodemieState, name: str, *, item: bool) -> dict[str, Json]:
         """Return the Task of a state (a Pass for a transformation), without its transition.
 
         It is called *name*, and runs with *item* for one.
@@ -87,10 +87,10 @@ class Tasks:
         made["Output"] = self.stored(state, result)
         return made
 
-    def has_policy(self, state: State) -> bool:
+    def has_policy(self, state: CodemieState) -> bool:
         return "retry_policy" in state.value or "retry_policy" in self.config.value
 
-    def schema(self, state: State) -> dict[str, Json] | None:
+    def schema(self, state: CodemieState) -> dict[str, Json] | None:
         """Return the JSON Schema that a state's answers must fit, None for a mere hint."""
         text = state.value.get("output_schema")
         if text is None or "assistant_id" not in state.value:
@@ -107,7 +107,7 @@ class Tasks:
             )
         return schema
 
-    def arguments(self, state: State, actor: Mapping[str, Any], *, item: bool) -> Json:
+    def arguments(self, state: CodemieState, actor: Mapping[str, Any], *, item: bool) -> Json:
         kind = state.actor[0]
         if kind == "tool_id":
             return self.tool_arguments(state, actor)
@@ -130,7 +130,7 @@ class Tasks:
             made["item"] = query(f"{INPUT}.cm.item")
         return made
 
-    def text(self, state: State) -> str:
+    def text(self, state: CodemieState) -> str:
         """Return the task text of an assistant: an expression if there is something to resolve."""
         task: str = state.value.get("task", "")
         resolves = state.value.get("resolve_dynamic_values_in_prompt") is not False
@@ -145,7 +145,7 @@ class Tasks:
         deep = ", true" if self.options.expand_values else ""
         return f"$codemie_text({INPUT}, {text}{deep})"
 
-    def tool_arguments(self, state: State, tool: Mapping[str, Any]) -> Json:
+    def tool_arguments(self, state: CodemieState, tool: Mapping[str, Any]) -> Json:
         arguments: dict[str, Json] = state.value.get("tool_args") or tool.get("tool_args") or {}
         if not arguments:
             return query(f"$codemie_context({INPUT})")
@@ -166,7 +166,7 @@ class Tasks:
             result = self.filled(result)
         return result
 
-    def stored(self, state: State, result: str) -> str:
+    def stored(self, state: CodemieState, result: str) -> str:
         """Return the Output of a state: its answer is written into the data."""
         to = state.next
         flags = {key: to[key] for key in STORED if key in to}
@@ -187,7 +187,7 @@ class Tasks:
             parts.append(literal(flags))
         return query(f"$codemie_store({', '.join(parts)})")
 
-    def goes_on(self, state: State) -> bool:
+    def goes_on(self, state: CodemieState) -> bool:
         """Whether another state follows for certain."""
         to = state.next
         heads = to.get("state_ids", [to["state_id"]] if "state_id" in to else [])

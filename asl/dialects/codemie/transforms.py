@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from asl.core.diagnostics import Finding, Severity
 from asl.core.values import Json
-from asl.dialects import shapes
-from asl.dialects.codemie.shape import CODES
-from asl.dialects.shapes import OBJECT, TEXT, TEXTS, Items, Shape, anything
+from asl.dialects import schema
+from asl.dialects.codemie.schema import CODES
+from asl.dialects.schema import OBJECT, TEXT, TEXTS, ListSchema, ObjectSchema, anything
 from asl.expr.codemie.placeholders import find_placeholders
 from asl.expr.codemie.transforms import MAPPINGS
 
@@ -49,14 +49,14 @@ _KEYS: Final = {
     "template": _template,
     **dict.fromkeys(("default", "then_value", "else_value", "value"), anything),
 }
-_CONFIG: Final = Shape(
+_CONFIG: Final = ObjectSchema(
     {
-        "mappings": Items(Shape(_KEYS, ("output_field", "type"))),
+        "mappings": ListSchema(ObjectSchema(_KEYS, ("output_field", "type"))),
         "input_source": TEXT,
         "input_key": TEXT,
         "on_error": TEXT,
         "default_output": anything,
-        "output_schema": Shape({"required": TEXTS, "properties": OBJECT}),
+        "output_schema": ObjectSchema({"required": TEXTS, "properties": OBJECT}),
     },
     ("mappings",),
 )
@@ -72,7 +72,7 @@ def misfits(node: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
     if not _is_transform(node):
         return
     config, pointer = node.get("config", {}), f"{pointer}/config"
-    found = shapes.check(config, _CONFIG, pointer, CODES)
+    found = schema.check(config, _CONFIG, pointer, CODES)
     yield from (
         each._replace(severity=Severity.WARNING, hint=_HINT)
         for each in found

@@ -1,1 +1,139 @@
-"""Task chains of Contenox: how they are read, written and restored."""
+"""Task chains of Contenox: tasks with handlers, and branches with operators, in JSON."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from asl.core.diagnostics import Finding
+from asl.core.document import Document
+from asl.core.source import DEFAULT_LIMITS, Limits, Source
+from asl.core.values import Json, compact
+from asl.dialects.base import Coverage, Dialect, WriterResult, parse_names
+from asl.dialects.jsonpath_form import JsonPathForm
+from asl.engine.definitions import AgentDefinition, NoDefinitions
+
+__all__ = ["DIALECT"]
+
+_TASKS = re.compile(r"""^["']?tasks["']?[ \t]*:""", re.MULTILINE)
+_HANDLER = re.compile(r"""\b(?:handler|type)["']?[ \t]*:""")
+_OTHER = re.compile(
+    r"""^["']?(?:States|StartAt|states|steps|Resources)["']?[ \t]*:""", re.MULTILINE
+)
+
+_MACRO = re.compile(r"\{\{\s*var:([^{}]*)\}\}")
+
+_CALL: Final = {"content": "", "tool_calls": [{"id": "1", "name": "tool", "arguments": {}}]}
+"""The answer of a model that asks for a tool."""
+
+
+def _of_text(text: str) -> bool:
+    found = _TASKS.search(text) is not None and _HANDLER.search(text) is not None
+    return found and _OTHER.search(text) is None
+
+
+def _of_value(value: Mapping[str, Any]) -> bool:
+    if "tasks" not in value or any(key in value for key in ("StartAt", "states", "steps")):
+        return False
+    tasks = value["tasks"]
+    objects = [each for each in (tasks if type(tasks) is list else ()) if type(each) is dict]
+    return (
+        not objects  # the reader says what is wrong
+        or any("handler" in each or "transition" in each for each in objects)
+        or all("id" in each and "type" in each for each in objects)
+    )
+
+
+def _read(
+    what: Source | Document,
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    profile: str | None = None,
+    external_exits: bool = False,
+    approve: object = (),
+) -> Document:
+    from asl.dialects.contenox.reader import read
+
+    tools = parse_names("approve", approve)
+    return read(what, limits, profile=profile, external_exits=external_exits, approve=tools)
+
+
+def _write(document: Document, *, profile: str = "union") -> WriterResult:
+    from asl.dialects.contenox.writing import write
+
+    return write(document, profile=profile)
+
+
+def _lost(document: Document) -> Iterable[Finding]:
+    from asl.dialects.contenox.round_trip import lost
+
+    return lost(document)
+
+
+def _plain(document: Document) -> tuple[dict[str, Json], JsonPathForm]:
+    from asl.dialects.contenox.plain import plain
+
+    return plain(document)
+
+
+def _unsaid(document: Document) -> Iterable[tuple[Json, Json]]:
+    macros = _MACRO.findall(compact(document.whole))
+    named = {name.strip().removeprefix("var:") for each in macros for name in each.split("|")}
+    for answer in ("text", {}, _CALL):
+        data = {} if answer == {} else "text"
+        given = {"input": data, "vars": dict.fromkeys(sorted(named), "text")} if named else data
+        yield given, answer
+
+
+_CONDITIONS: Final = {
+    "{% $not($exists($states.input.eval)) %}": "on_failure",
+    "{% $contenox_asked": "calls what is asked about",
+}
+"""Descriptions of conditions without a branch, by the start of the condition."""
+
+
+def _words(part: Mapping[str, Json], written: Json) -> str | None:
+    """Return when a choice rule is taken, or what a state does, in terms of the chain."""
+    if "Condition" in part:
+        if isinstance(written, dict) and "operator" in written:
+            said = (written["operator"], written.get("edge"), str(written.get("when", "")))
+            return " ".join(filter(None, said))
+        condition = str(part["Condition"])
+        return next(
+            (said for begun, said in _CONDITIONS.items() if condition.startswith(begun)), None
+        )
+    if isinstance(written, dict) and part.get("Type") in ("Task", "Pass", "Fail"):
+        handler = written.get("handler", written.get("type"))
+        return handler if isinstance(handler, str) else None
+    return None
+
+
+def _coverage() -> Coverage:
+    from asl.dialects.contenox.writing import COVERAGE
+
+    return COVERAGE
+
+
+def _agents(document: Mapping[str, Any]) -> Mapping[str, AgentDefinition]:
+    if "Contenox" not in document.get("Metadata", ()):
+        return NoDefinitions
+    from asl.dialects.contenox.agents import definitions
+
+    return definitions(document)
+
+
+DIALECT = Dialect(
+    "contenox",
+    "Contenox task chain",
+    _of_text,
+    _of_value,
+    _read,
+    _write,
+    _lost,
+    reading=frozenset(("profile", "external_exits", "approve")),
+    writing=frozenset(("profile",)),
+    plain=_plain,
+    unsaid=_unsaid,
+    words=_words,
+    coverage=_coverage,
+    agents=_agents,
+)

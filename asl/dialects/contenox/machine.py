@@ -10,16 +10,15 @@ from typing import Final, NamedTuple
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
-from asl.dialects.contenox.chain import END, RAISED, Branch, Chain, Task
-from asl.dialects.contenox.naming import Naming
+from asl.dialects.contenox.chain import END, RAISED, Branch, Chain, StateNames, Task
+from asl.dialects.contenox.operands import edge, number, range_of, seconds
 from asl.dialects.contenox.rules import exits
 from asl.dialects.contenox.tokens import aliases, tool_token
-from asl.dialects.contenox.whens import edge, number, range_of, seconds
-from asl.dialects.queries import handed, query
+from asl.dialects.expressions import handed, query
 from asl.expr.contenox.templates import Macro, find_macros
 from asl.expr.jsonata.javascript import literal
 
-__all__ = ["Built", "built"]
+__all__ = ["ContenoxMachine", "build_machine"]
 
 INPUT: Final = "$states.input"
 RESULT: Final = "$states.result"
@@ -28,7 +27,7 @@ OWN: Final = ("parse_transition", "parse_key_value", "convert_to_openai_chat_res
 """Handlers that ask nobody, and may fail."""
 
 
-class Built(NamedTuple):
+class ContenoxMachine(NamedTuple):
     """A machine, where its parts were written, and what there is to say."""
 
     machine: dict[str, Json]
@@ -38,13 +37,13 @@ class Built(NamedTuple):
     findings: list[Finding]
 
 
-def built(chain: Chain, approve: tuple[str, ...] = ()) -> Built:
+def build_machine(chain: Chain, approve: tuple[str, ...] = ()) -> ContenoxMachine:
     """Build the machine of a chain without errors.
 
     *approve* are the tools, or their providers, about whose calls people are asked.
     """
     machine = _Machine(chain, approve)
-    return machine.built()
+    return machine.build_machine()
 
 
 class _Machine:
@@ -56,12 +55,12 @@ class _Machine:
         self.states: dict[str, Json] = {}
         self.origins: list[tuple[Mapping[str, Json], str]] = []
         self.findings: list[Finding] = []
-        self.name = Naming(chain.tasks).name
+        self.name = StateNames(chain.tasks).name
         self.todo: list[str] = []
         self.entered: set[str] = set()
         self.ends = False
 
-    def built(self) -> Built:
+    def build_machine(self) -> ContenoxMachine:
         start = self.target(self.chain.start.id)
         while self.todo:
             self.task(self.chain.tasks[self.todo.pop(0)])
@@ -69,7 +68,7 @@ class _Machine:
             output = query(f"{INPUT}.output")
             self.states[self.name(END)] = {"Type": "Succeed", "Output": output}
         machine: dict[str, Json] = {"StartAt": start, "States": self.states}
-        return Built(machine, self.origins, frozenset(self.entered), self.findings)
+        return ContenoxMachine(machine, self.origins, frozenset(self.entered), self.findings)
 
     def target(self, name: str) -> str:
         """Return the state to enter for a task, which is then built as well."""

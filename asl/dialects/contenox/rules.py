@@ -8,9 +8,9 @@ from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.contenox.chain import END, HANDLERS, OPERATORS, SYNONYMS, Branch, Chain, Task
-from asl.dialects.contenox.kinds import of_kinds
+from asl.dialects.contenox.data_types import check_data_types
+from asl.dialects.contenox.operands import edge, number, range_of, seconds
 from asl.dialects.contenox.tokens import aliases, evaluations, holds
-from asl.dialects.contenox.whens import edge, number, range_of, seconds
 from asl.dialects.names import computed
 from asl.expr.contenox.chain_data import JSON_PATH, STRATEGIES
 from asl.expr.contenox.templates import Macro, Node, find_macros, parse, variable_names
@@ -97,7 +97,7 @@ def of_tasks(chain: Chain, *, external_exits: bool = False) -> Iterator[Finding]
         for branch in task.branches:
             yield from _branch(chain, task, branch, said)
     yield from _variables(chain)
-    yield from of_kinds(chain)
+    yield from check_data_types(chain)
 
 
 def exits(target: str) -> bool:

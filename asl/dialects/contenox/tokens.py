@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from asl.dialects.contenox.chain import Branch, Chain, Task
-from asl.dialects.contenox.whens import number, range_of
+from asl.dialects.contenox.operands import number, range_of
 from asl.expr.contenox.handlers import TOKENS
 from asl.expr.contenox.texts import is_between, is_greater, is_less
 

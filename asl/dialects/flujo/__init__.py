@@ -1,1 +1,131 @@
-"""Blueprints of Flujo: how they are read, written and restored."""
+"""Blueprints of Flujo: steps, and state machines with declarative transitions, in YAML."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from asl.compose.files import Files
+from asl.core.diagnostics import Finding
+from asl.core.document import Document
+from asl.core.source import DEFAULT_LIMITS, Limits, Source
+from asl.core.values import Json
+from asl.dialects.base import Coverage, Dialect, WriterResult
+from asl.dialects.flujo.options import NAMES, parse_options
+from asl.dialects.jsonpath_form import JsonPathForm
+from asl.engine.definitions import AgentDefinition, NoDefinitions
+
+__all__ = ["DIALECT"]
+
+_STEPS = re.compile(r"""^["']?steps["']?[ \t]*:""", re.MULTILINE)
+_OTHER = re.compile(
+    r"""^["']?(?:States|StartAt|Resources|states|tasks|assistants|execution_config|yaml_config"""
+    r"""|jobs|runs)["']?[ \t]*:""",
+    re.MULTILINE,
+)
+
+
+def _of_text(text: str) -> bool:
+    return _STEPS.search(text) is not None and _OTHER.search(text) is None
+
+
+def _of_value(value: Mapping[str, Any]) -> bool:
+    if "steps" not in value or any(key in value for key in ("StartAt", "states", "tasks")):
+        return False
+    steps = value["steps"]
+    listed = [each for each in (steps if type(steps) is list else ()) if type(each) is dict]
+    return not listed or any(  # where there are no steps the reader says so
+        "kind" in each or "uses" in each or "agent" in each or "name" in each for each in listed
+    )
+
+
+def _read(
+    what: Source | Document,
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    files: Files | None = None,
+    **options: Any,
+) -> Document:
+    from asl.dialects.flujo.reader import read
+
+    return read(what, limits, parse_options(**options), files)
+
+
+def _write(document: Document, *, prompts: Mapping[str, str]) -> WriterResult:
+    from asl.dialects.flujo.writing import write
+
+    return write(document, prompts=prompts)
+
+
+def _lost(document: Document) -> Iterable[Finding]:
+    from asl.dialects.flujo.round_trip import lost
+
+    return lost(document)
+
+
+def _plain(document: Document) -> tuple[dict[str, Json], JsonPathForm]:
+    from asl.dialects.flujo.plain import plain
+
+    return plain(document)
+
+
+_CONDITIONS: Final = tuple(
+    (re.compile(pattern, re.DOTALL), said)
+    for pattern, said in (
+        (r"\$flujo_(?:key|until)\(.*\) = null", "it fails"),
+        (r"\$flujo_key\(.*\) = '(.*)'", r"\1"),
+        (r"\$flujo_rounds\(.*\) < (.*)", r"fewer than \1 rounds"),
+        (r"\$flujo_following\(.*\) = null", "no next_state"),
+        (r"\$states\.input\.machine\.hops >= (.*)", r"\1 hops"),
+        (r"\$states\.input\.(?:context\.current_state|decision) = '(.*)'", r"\1"),
+        (r"'(.*)' in \$states\.input\.routes", r"\1"),
+    )
+)
+"""Descriptions of conditions without an expression in the blueprint."""
+
+
+def _words(part: Mapping[str, Json], written: Json) -> str | None:
+    """Return when a choice rule is taken, in terms of the blueprint."""
+    if "Condition" not in part:
+        return None
+    if isinstance(written, dict) and isinstance(written.get("when"), str):
+        return " ".join(written["when"].split())
+    if isinstance(written, str):
+        return " ".join(written.split())
+    condition = str(part["Condition"]).removeprefix("{%").removesuffix("%}").strip()
+    for pattern, said in _CONDITIONS:
+        match = pattern.fullmatch(condition)
+        if match is not None:
+            return match.expand(said)
+    return None
+
+
+def _coverage() -> Coverage:
+    from asl.dialects.flujo.writing import COVERAGE
+
+    return COVERAGE
+
+
+def _agents(document: Mapping[str, Any]) -> Mapping[str, AgentDefinition]:
+    if "Flujo" not in document.get("Metadata", ()):
+        return NoDefinitions
+    from asl.dialects.flujo.agents import definitions
+
+    return definitions(document)
+
+
+DIALECT = Dialect(
+    "flujo",
+    "Flujo blueprint",
+    _of_text,
+    _of_value,
+    _read,
+    _write,
+    _lost,
+    NAMES,
+    plain=_plain,
+    importing=True,
+    words=_words,
+    defining=True,
+    coverage=_coverage,
+    agents=_agents,
+)

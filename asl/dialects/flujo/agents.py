@@ -8,10 +8,10 @@ from typing import Any, Final
 from asl.core.diagnostics import is_error
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.dialects.flujo import shape
-from asl.dialects.flujo.blueprint import Blueprint, Step
-from asl.dialects.flujo.reading import METADATA
-from asl.dialects.foreign import kept
+from asl.dialects.flujo.blueprint import Blueprint, BlueprintStep
+from asl.dialects.flujo.reader import METADATA
+from asl.dialects.flujo.schema import check
+from asl.dialects.foreign_documents import kept
 from asl.engine.definitions import AgentDefinition, DefinedTool, ModelRequest, Unsupported
 
 __all__ = ["definitions"]
@@ -36,7 +36,7 @@ def definitions(document: Mapping[str, Any]) -> dict[str, AgentDefinition]:
     imported = about.get("imports")
     others = imported.values() if type(imported) is dict else ()
     for value in (about["blueprint"], *others):
-        if any(map(is_error, shape.check(value))):
+        if any(map(is_error, check(value))):
             continue  # metadata may be anything
         blueprint = Blueprint(value)
         for name, declared in blueprint.agents.items():
@@ -51,7 +51,7 @@ def definitions(document: Mapping[str, Any]) -> dict[str, AgentDefinition]:
     return found
 
 
-def _of_step(step: Step) -> Iterator[Unsupported]:
+def _of_step(step: BlueprintStep) -> Iterator[Unsupported]:
     """Yield the settings of a step that the model of its agent is not given."""
     for key in ("temperature", "top_p", "top_k"):
         if step.config.get(key) is not None:
@@ -112,7 +112,7 @@ def _unsupported(name: str, agent: Mapping[str, Any], pointer: str) -> Iterator[
         yield Unsupported(f"{pointer}/timeout", message, hint)
 
 
-def _used(step: Step) -> Iterator[AgentDefinition]:
+def _used(step: BlueprintStep) -> Iterator[AgentDefinition]:
     """Yield what a step uses beside the agents of its blueprint: code, and skills."""
     value, spec = step.value, step.spec
     key = "uses" if value.get("uses") else "agent"

@@ -19,10 +19,10 @@ __all__ = [
     "KINDS",
     "STEP",
     "Blueprint",
-    "Body",
-    "Machine",
+    "BlueprintMachine",
+    "BlueprintStep",
     "Rule",
-    "Step",
+    "StepBody",
     "body_of",
     "named",
     "steps_of",
@@ -45,21 +45,23 @@ def named(value: Json) -> str:
     return value if isinstance(value, str) else str(value)
 
 
-class Body(NamedTuple):
+class StepBody(NamedTuple):
     """Steps that follow each other, and where they are written."""
 
-    steps: "tuple[Step, ...]"
+    steps: "tuple[BlueprintStep, ...]"
     pointer: str
 
 
-def body_of(value: Json, pointer: str) -> Body:
+def body_of(value: Json, pointer: str) -> StepBody:
     """Return the steps of a body: a list, an object with `steps`, or a single step."""
     if isinstance(value, dict) and "steps" in value:
         value, pointer = value["steps"], f"{pointer}/steps"
     if isinstance(value, dict):
-        return Body((Step(value, pointer),), pointer)
+        return StepBody((BlueprintStep(value, pointer),), pointer)
     listed = value if isinstance(value, list) else []
-    return Body(tuple(Step(each, f"{pointer}/{at}") for at, each in enumerate(listed)), pointer)
+    return StepBody(
+        tuple(BlueprintStep(each, f"{pointer}/{at}") for at, each in enumerate(listed)), pointer
+    )
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Step:
+class BlueprintStep:
     """One step."""
 
     value: Mapping[str, Any]
@@ -150,7 +152,7 @@ class Step:
 
     # What steps hold
 
-    def body(self, *keys: str) -> Body:
+    def body(self, *keys: str) -> StepBody:
         """Return the steps at some keys."""
         value: Any = self.value
         for key in keys:
@@ -165,7 +167,7 @@ class Step:
         return found if isinstance(found, dict) else {}
 
     @cached_property
-    def branches(self) -> dict[str, Body]:
+    def branches(self) -> dict[str, StepBody]:
         """The branches of a parallel, a conditional or a router, by name."""
         keys = ("router", "branches") if self.kind == "dynamic_router" else ("branches",)
         held = self.spec if self.kind == "dynamic_router" else self.value
@@ -173,26 +175,26 @@ class Step:
         return {_branch(key): self.body(*keys, key) for key in listed}
 
     @property
-    def default(self) -> Body | None:
+    def default(self) -> StepBody | None:
         """The branch of a conditional that is taken where no other is."""
         return None if self.value.get("default_branch") is None else self.body("default_branch")
 
     @property
-    def fallback(self) -> "Step | None":
+    def fallback(self) -> "BlueprintStep | None":
         found = self.value.get("fallback")
-        return Step(found, self.at("fallback")) if isinstance(found, dict) else None
+        return BlueprintStep(found, self.at("fallback")) if isinstance(found, dict) else None
 
     @property
-    def wrapped(self) -> "Step":
+    def wrapped(self) -> "BlueprintStep":
         """What a cache wraps."""
-        return Step(self.value["wrapped_step"], self.at("wrapped_step"))
+        return BlueprintStep(self.value["wrapped_step"], self.at("wrapped_step"))
 
     @cached_property
-    def machine(self) -> "Machine":
+    def machine(self) -> "BlueprintMachine":
         """The state machine that this step is."""
-        return Machine(self)
+        return BlueprintMachine(self)
 
-    def bodies(self) -> Iterator[Body]:
+    def bodies(self) -> Iterator[StepBody]:
         """Yield everything with steps in it."""
         match self.kind:
             case "StateMachine":
@@ -204,19 +206,19 @@ class Step:
             case "loop" | "map":
                 yield self.body(self.kind, "body")
             case "cache":
-                yield Body((self.wrapped,), self.at("wrapped_step"))
+                yield StepBody((self.wrapped,), self.at("wrapped_step"))
         if self.fallback is not None:
-            yield Body((self.fallback,), self.at("fallback"))
+            yield StepBody((self.fallback,), self.at("fallback"))
 
 
 def _branch(key: str) -> str:
     return "true" if key in _TRUE else "false" if key in _FALSE else key
 
 
-class Machine:
+class BlueprintMachine:
     """The states of a machine, and the rules between them."""
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: BlueprintStep) -> None:
         value = step.value
         self.name = step.name
         self.pointer = step.pointer
@@ -301,19 +303,19 @@ class Blueprint:
         self.imported: dict[str, Blueprint] = {}
         """Those of its imports that were read."""
 
-    def of(self, step: "Step") -> "Blueprint | None":
+    def of(self, step: "BlueprintStep") -> "Blueprint | None":
         """Return the blueprint that a step runs, None for any other step."""
         uses = step.value.get("uses")
         holder, _, alias = uses.partition(".") if isinstance(uses, str) else ("", "", "")
         return self.imported.get(alias) if holder == "imports" else None
 
     @cached_property
-    def all_steps(self) -> list[Step]:
+    def all_steps(self) -> list[BlueprintStep]:
         """Every step, from top to bottom."""
         return [*steps_of(self.steps)]
 
 
-def steps_of(steps: tuple[Step, ...]) -> Iterator[Step]:
+def steps_of(steps: tuple[BlueprintStep, ...]) -> Iterator[BlueprintStep]:
     """Yield steps and all steps in them."""
     for step in steps:
         yield step

@@ -12,9 +12,9 @@ from asl.core.errors import DocumentNotFound
 from asl.core.pointers import escape
 from asl.core.source import Limits
 from asl.core.values import Json
-from asl.dialects.flujo import shape
+from asl.dialects.flujo import schema
 from asl.dialects.flujo.blueprint import Blueprint
-from asl.dialects.foreign import as_platform
+from asl.dialects.foreign_documents import as_platform
 
 __all__ = ["Linker"]
 
@@ -97,7 +97,7 @@ class Linker:
         document = replace(document, dialect="flujo")
         self.homes[place] = (document, "")
         found = [
-            each._replace(pointer=f"{place}{each.pointer}") for each in shape.check(document.value)
+            each._replace(pointer=f"{place}{each.pointer}") for each in schema.check(document.value)
         ]
         self.findings += found
         if any(map(is_error, found)):

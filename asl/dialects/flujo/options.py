@@ -5,13 +5,13 @@ from typing import Any, Final
 
 from asl.core.errors import AslError
 from asl.core.values import Json
-from asl.dialects.base import listed
+from asl.dialects.base import parse_names
 
-__all__ = ["NAMES", "Options", "options_of"]
+__all__ = ["NAMES", "FlujoOptions", "parse_options"]
 
 
 @dataclass(frozen=True)
-class Options:
+class FlujoOptions:
     """The options of the reader; the first value of each is the usual one."""
 
     pause: str = "main"
@@ -29,7 +29,7 @@ class Options:
 
     def said(self) -> dict[str, Json]:
         """Return what differs from the usual."""
-        usual = Options()
+        usual = FlujoOptions()
         found: dict[str, Json] = {}
         for each in fields(self):
             value = getattr(self, each.name)
@@ -38,7 +38,7 @@ class Options:
         return found
 
 
-NAMES: Final = frozenset(each.name for each in fields(Options))
+NAMES: Final = frozenset(each.name for each in fields(FlujoOptions))
 _WORDS: Final = {
     "pause": ("main", "runtime"),
     "next_state": ("fresh", "engine"),
@@ -48,12 +48,12 @@ _WORDS: Final = {
 }
 
 
-def options_of(**given: Any) -> Options:
+def parse_options(**given: Any) -> FlujoOptions:
     """Return the options that were given; raises AslError for a word that is none."""
     for name, words in _WORDS.items():
         if name in given and given[name] not in words:
             known = ", ".join(word or "''" for word in words)
             raise AslError(f"{name} is one of {known}, not {given[name]!r}")
     if "fail_states" in given:
-        given["fail_states"] = listed("fail_states", given["fail_states"])
-    return Options(**given)
+        given["fail_states"] = parse_names("fail_states", given["fail_states"])
+    return FlujoOptions(**given)

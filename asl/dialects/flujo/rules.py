@@ -8,9 +8,9 @@ from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json, type_name
-from asl.dialects.flujo.blueprint import ANY, USES, Blueprint, Machine, Rule, Step
-from asl.dialects.flujo.options import Options
-from asl.dialects.flujo.rounds import rounds_of
+from asl.dialects.flujo.blueprint import ANY, USES, Blueprint, BlueprintMachine, BlueprintStep, Rule
+from asl.dialects.flujo.loop_state import read_loop_state
+from asl.dialects.flujo.options import FlujoOptions
 from asl.dialects.names import computed
 from asl.expr.flujo.conditions import compile_expression
 from asl.expr.flujo.control_flow import MERGES
@@ -38,7 +38,7 @@ MAX_TRIALS: Final = 20_000
 """How many rules of single states all rules from `*` may stand for."""
 
 
-def of_blueprint(blueprint: Blueprint, options: Options) -> Iterator[Finding]:
+def of_blueprint(blueprint: Blueprint, options: FlujoOptions) -> Iterator[Finding]:
     """Yield what the steps of a well-shaped blueprint have against each other."""
     for child in blueprint.imported.values():
         yield from of_blueprint(child, options)
@@ -60,7 +60,7 @@ def of_blueprint(blueprint: Blueprint, options: Options) -> Iterator[Finding]:
 # Agents
 
 
-def _uses(blueprint: Blueprint, step: Step) -> Iterator[Finding]:
+def _uses(blueprint: Blueprint, step: BlueprintStep) -> Iterator[Finding]:
     uses = step.value.get("uses")
     if isinstance(uses, str) and uses:
         yield from _used(blueprint, uses, step.at("uses"))
@@ -78,7 +78,7 @@ def _uses(blueprint: Blueprint, step: Step) -> Iterator[Finding]:
             yield Finding("FL-USES", f"{name[:60]!r} names no agent", place, hint)
 
 
-def _asked(step: Step) -> Iterator[tuple[Json, str]]:
+def _asked(step: BlueprintStep) -> Iterator[tuple[Json, str]]:
     """Yield what names an agent in a step, but for `uses`, and where."""
     value, agent = step.value, step.value.get("agent")
     if isinstance(agent, dict):
@@ -127,7 +127,7 @@ OF_IMPORTS: Final = (
 """What is said of how another blueprint is run."""
 
 
-def _importing(blueprint: Blueprint, step: Step) -> Iterator[Finding]:
+def _importing(blueprint: Blueprint, step: BlueprintStep) -> Iterator[Finding]:
     """Yield what is wrong with how a step runs another blueprint."""
     config = step.config
     if blueprint.of(step) is None:
@@ -188,7 +188,7 @@ def _skill(name: str, place: str) -> Iterator[Finding]:
 # Expressions and templates
 
 
-def _conditions(step: Step, options: Options) -> Iterator[Finding]:
+def _conditions(step: BlueprintStep, options: FlujoOptions) -> Iterator[Finding]:
     if step.kind == "conditional":
         yield from _condition(step.value.get("condition_expression"), step, options, False)
     elif step.kind == "loop":
@@ -199,13 +199,15 @@ def _conditions(step: Step, options: Options) -> Iterator[Finding]:
                 yield from _expression(rule.when, f"{rule.pointer}/when", options, "never matches")
 
 
-def _condition(text: Json, step: Step, options: Options, loop: bool) -> Iterator[Finding]:
+def _condition(
+    text: Json, step: BlueprintStep, options: FlujoOptions, loop: bool
+) -> Iterator[Finding]:
     if isinstance(text, str):
         keys = ("loop", "exit_expression") if loop else ("condition_expression",)
         yield from _expression(text, step.at(*keys), options, "fails the step")
 
 
-def _expression(text: str, place: str, options: Options, effect: str) -> Iterator[Finding]:
+def _expression(text: str, place: str, options: FlujoOptions, effect: str) -> Iterator[Finding]:
     try:
         found = compile_expression(text, options.expressions)
     except ExpressionFault as fault:
@@ -219,7 +221,7 @@ def _expression(text: str, place: str, options: Options, effect: str) -> Iterato
 _KNOWN: Final = "write names of the context, output or steps, comparisons, and, or, not, in"
 
 
-def _texts(step: Step) -> Iterator[Finding]:
+def _texts(step: BlueprintStep) -> Iterator[Finding]:
     for key in ("input", "message"):
         text = step.value.get(key)
         if not isinstance(text, str) or "{{" not in text:
@@ -256,14 +258,14 @@ _CHAT: Final = (
 _MAPPERS: Final = ("initial_input_mapper", "iteration_input_mapper", "loop_output_mapper")
 
 
-def _asides(step: Step) -> Iterator[Finding]:
+def _asides(step: BlueprintStep) -> Iterator[Finding]:
     spec = step.spec
     for key in _CHAT if step.kind == "loop" else ():
         if spec.get(key):
             message = f"{key!r} has no effect here: conversations belong to the agents"
             yield Finding("FL-CHAT", message, step.at("loop", key), at_key=True)
     if step.kind in ("loop", "map"):
-        yield from rounds_of(step).findings
+        yield from read_loop_state(step).findings
     for key in _MAPPERS if step.kind == "loop" else ():
         if spec.get(key):
             message = f"{key!r} is code, which nobody runs here"
@@ -285,7 +287,7 @@ def _asides(step: Step) -> Iterator[Finding]:
         yield Finding("FL-SHAPE", message, step.at("fallback", "kind"), "write a step with uses")
 
 
-def _once(step: Step) -> Iterator[Finding]:
+def _once(step: BlueprintStep) -> Iterator[Finding]:
     spec = step.spec
     ends = spec.get("exit_expression") or spec.get("exit_condition")
     if not ends and spec.get("max_loops", 1) == 1:
@@ -297,7 +299,7 @@ def _once(step: Step) -> Iterator[Finding]:
         yield Finding("FL-LOOP-ONCE", message, step.at("loop", "max_loops"), hint, at_key=True)
 
 
-def _merging(step: Step) -> Iterator[Finding]:
+def _merging(step: BlueprintStep) -> Iterator[Finding]:
     merge = step.value.get("merge_strategy")
     if merge is not None and merge not in MERGES:
         hint = did_you_mean(merge, MERGES) or f"there are {', '.join(MERGES)}"
@@ -327,7 +329,7 @@ def _trials(blueprint: Blueprint) -> Iterator[Finding]:
                 return
 
 
-def _machine(machine: Machine, options: Options) -> Iterator[Finding]:
+def _machine(machine: BlueprintMachine, options: FlujoOptions) -> Iterator[Finding]:
     known = {*machine.states, *machine.ends}
     if machine.start not in known:
         yield Finding(
@@ -346,7 +348,7 @@ def _machine(machine: Machine, options: Options) -> Iterator[Finding]:
         yield from _hidden(name, body.steps, options)
 
 
-def _reach(machine: Machine) -> Iterator[Finding]:
+def _reach(machine: BlueprintMachine) -> Iterator[Finding]:
     """Yield states that no rule leads to, where nothing but rules leads anywhere."""
     if not machine.rules:
         return
@@ -378,7 +380,7 @@ def _closure(ways: dict[str, set[str]], begun: set[str]) -> set[str]:
     return reached
 
 
-def _dead(machine: Machine, rule: Rule) -> Iterator[Finding]:
+def _dead(machine: BlueprintMachine, rule: Rule) -> Iterator[Finding]:
     if (earlier := machine.hiding(rule)) is not None:
         yield Finding(
             "FL-DEAD-RULE",
@@ -400,7 +402,9 @@ def _dead(machine: Machine, rule: Rule) -> Iterator[Finding]:
         )
 
 
-def _open(machine: Machine, name: str, steps: tuple[Step, ...], pointer: str) -> Iterator[Finding]:
+def _open(
+    machine: BlueprintMachine, name: str, steps: tuple[BlueprintStep, ...], pointer: str
+) -> Iterator[Finding]:
     if not machine.covers(name, "success") and not _only_asks(machine, name, steps):
         yield Finding(
             "FL-NO-SUCCESS",
@@ -423,7 +427,7 @@ def _open(machine: Machine, name: str, steps: tuple[Step, ...], pointer: str) ->
         )
 
 
-def _only_asks(machine: Machine, name: str, steps: tuple[Step, ...]) -> bool:
+def _only_asks(machine: BlueprintMachine, name: str, steps: tuple[BlueprintStep, ...]) -> bool:
     """Whether a state always leads on by its first step, which is a question."""
     if not steps or steps[0].kind != "hitl":
         return False
@@ -431,7 +435,9 @@ def _only_asks(machine: Machine, name: str, steps: tuple[Step, ...]) -> bool:
     return bool(ways) and ways[-1].when is None and all(each.target != name for each in ways)
 
 
-def _hidden(name: str, steps: tuple[Step, ...], options: Options) -> Iterator[Finding]:
+def _hidden(
+    name: str, steps: tuple[BlueprintStep, ...], options: FlujoOptions
+) -> Iterator[Finding]:
     if options.event != "last-step":
         return
     for step in steps[:-1]:
@@ -444,11 +450,11 @@ def _hidden(name: str, steps: tuple[Step, ...], options: Options) -> Iterator[Fi
             )
 
 
-def _built_in(step: Step) -> bool:
+def _built_in(step: BlueprintStep) -> bool:
     return str(step.agent).replace(":", ".").startswith("flujo.builtins.")
 
 
-def _two_machines(steps: tuple[Step, ...]) -> Iterator[Finding]:
+def _two_machines(steps: tuple[BlueprintStep, ...]) -> Iterator[Finding]:
     for first, second in pairwise(steps):
         if first.kind == second.kind == "StateMachine":
             yield Finding(
@@ -459,7 +465,7 @@ def _two_machines(steps: tuple[Step, ...]) -> Iterator[Finding]:
             )
 
 
-def _forked(steps: Iterable[Step], forked: bool = False) -> Iterator[Finding]:
+def _forked(steps: Iterable[BlueprintStep], forked: bool = False) -> Iterator[Finding]:
     for step in steps:
         if forked and step.kind == "hitl":
             yield Finding(
@@ -473,7 +479,7 @@ def _forked(steps: Iterable[Step], forked: bool = False) -> Iterator[Finding]:
             yield from _forked(body.steps, inside)
 
 
-def _nested(steps: Iterable[Step], inside: bool = False) -> Iterator[Finding]:
+def _nested(steps: Iterable[BlueprintStep], inside: bool = False) -> Iterator[Finding]:
     for step in steps:
         machine = step.kind == "StateMachine"
         if machine and inside:

@@ -8,8 +8,8 @@ import ast
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from asl.dialects.codemie.conditions import Beyond, comparisons, equals
-from asl.dialects.plain import path_to
+from asl.dialects.codemie.conditions import NoJsonataEquivalent, comparisons, equals
+from asl.dialects.jsonpath_form import path_to
 from asl.expr.codemie.conditions import parse
 from asl.expr.codemie.outputs import read_literal
 
@@ -65,7 +65,7 @@ def _decided(node: ast.expr, answer: str, level: int) -> _Sides:
             return _every(
                 [_compared(path_to(answer, name), op, value) for name, op, value in tests]
             )
-    raise Beyond
+    raise NoJsonataEquivalent
 
 
 def _every(parts: Sequence[_Sides]) -> _Sides:
@@ -100,7 +100,7 @@ def _compared(path: str, op: str, value: Any) -> _Sides:
         same = _any(*_same(path, value if op == "in" else [value]))
         other = present if same == NEVER else _all(present, {"Not": same})
         return _Sides(_all(present, same), other)
-    raise Beyond
+    raise NoJsonataEquivalent
 
 
 def _same(path: str, constants: Sequence[object]) -> list[Rule]:

@@ -6,16 +6,15 @@ from typing import Any, Final
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json, compact
-from asl.dialects.codemie.answered import Answered, last_of
-from asl.dialects.codemie.conditions import Beyond
-from asl.dialects.codemie.config import END, Config, State
+from asl.dialects.codemie.available_results import AvailableResults, last_of
+from asl.dialects.codemie.conditions import NoJsonataEquivalent
+from asl.dialects.codemie.config import END, CodemieState, Config
 from asl.dialects.codemie.plain.choices import NEVER, rule
-from asl.dialects.codemie.restoring import owners
+from asl.dialects.codemie.round_trip import owners
 from asl.dialects.codemie.transforms import sayable
-from asl.dialects.formats import Path, said, texted
+from asl.dialects.expressions import TextReference, query, said, texted
+from asl.dialects.jsonpath_form import JsonPathForm, leads, path_to, reached
 from asl.dialects.names import FreshNames
-from asl.dialects.plain import Plain, leads, path_to, reached
-from asl.dialects.queries import query
 from asl.expr.codemie.outputs import parse_schema
 from asl.expr.codemie.placeholders import find_placeholders
 
@@ -31,14 +30,14 @@ class Machine:
     def __init__(self, config: Config, value: Mapping[str, Any]) -> None:
         self.config = config
         self.value = value
-        self.made = Plain()
+        self.made = JsonPathForm()
         self.owners = owners(value)
         self.keys = _keys(config)
         self.rooted = _rooted(config, self.keys)
-        self.answered = Answered(value, self.keys, self.owners)
+        self.answered = AvailableResults(value, self.keys, self.owners)
         self.pointer = ""
 
-    def written(self) -> tuple[dict[str, Json], Plain]:
+    def written(self) -> tuple[dict[str, Json], JsonPathForm]:
         """Return the machine, and what it does not say."""
         self.made.prompts = self.config.prompts
         start = self.value["StartAt"]
@@ -80,7 +79,7 @@ class Machine:
         return {"StartAt": machine["StartAt"], "States": states}
 
     def state(
-        self, name: str, state: Mapping[str, Any], found: State | None, *, item: bool
+        self, name: str, state: Mapping[str, Any], found: CodemieState | None, *, item: bool
     ) -> dict[str, Json]:
         if found is None:  # an end
             return {key: each for key, each in state.items() if key != "Output"}
@@ -102,7 +101,7 @@ class Machine:
     # Tasks
 
     def work(
-        self, name: str, state: Mapping[str, Any], found: State, *, item: bool
+        self, name: str, state: Mapping[str, Any], found: CodemieState, *, item: bool
     ) -> dict[str, Json]:
         to, place = found.next, path_to(self.keys[found.id])
         for flag in ("clear_context_store", "reset_keys_in_context_store"):
@@ -129,7 +128,7 @@ class Machine:
         made |= {key: state[key] for key in ("Retry",) if key in state}
         return {**made, "ResultPath": place}
 
-    def told(self, name: str, found: State, *, item: bool) -> dict[str, Json]:
+    def told(self, name: str, found: CodemieState, *, item: bool) -> dict[str, Json]:
         """Return what an assistant, or a custom node, is given."""
         made: dict[str, Json] = {}
         text = found.value.get("task", "")
@@ -150,7 +149,7 @@ class Machine:
             made["item.$"] = path_to(ITEM)
         return made
 
-    def heard(self, found: State) -> str | None:
+    def heard(self, found: CodemieState) -> str | None:
         """Return the state whose answer is the last message in front of a state, if one must be."""
         passed: set[str] = set()
         before = self.before(found)
@@ -161,7 +160,7 @@ class Machine:
                 return None
         return before
 
-    def before(self, found: State) -> str | None:
+    def before(self, found: CodemieState) -> str | None:
         """Return the state whose answer is the last one in front of a state, None if any may be."""
         sources = [
             each
@@ -172,7 +171,7 @@ class Machine:
             return None
         return sources[0].id
 
-    def arguments(self, name: str, given: Json, found: State, *, item: bool) -> Any:
+    def arguments(self, name: str, given: Json, found: CodemieState, *, item: bool) -> Any:
         if isinstance(given, dict):
             made: dict[str, Json] = {}
             for key, each in given.items():
@@ -186,7 +185,7 @@ class Machine:
             return made
         return given
 
-    def transformed(self, name: str, found: State, *, item: bool) -> dict[str, Json]:
+    def transformed(self, name: str, found: CodemieState, *, item: bool) -> dict[str, Json]:
         """Return what a transformation makes."""
         config = self.config.actor(found).get("config", {})
         made: dict[str, Json] = {}
@@ -212,18 +211,18 @@ class Machine:
 
     # Texts
 
-    def filled(self, name: str, text: str, found: State, *, item: bool) -> Iterator[str]:
+    def filled(self, name: str, text: str, found: CodemieState, *, item: bool) -> Iterator[str]:
         at = 0
         for each in find_placeholders(text):
             yield text[at : each.start]
             if each.steps is None:
                 yield text[each.start : each.end]
             else:
-                yield Path(self.path(name, each.steps, found, item=item))
+                yield TextReference(self.path(name, each.steps, found, item=item))
             at = each.end
         yield text[at:]
 
-    def path(self, name: str, steps: tuple[str, ...], found: State, *, item: bool) -> str:
+    def path(self, name: str, steps: tuple[str, ...], found: CodemieState, *, item: bool) -> str:
         """Return where steps lead that begin with a name in scope."""
         first, *way = steps
         rest = [int(each) if each.isdecimal() and len(each) < 16 else each for each in way]
@@ -242,7 +241,7 @@ class Machine:
 
     # Choices
 
-    def choice(self, name: str, state: Mapping[str, Any], found: State) -> dict[str, Json]:
+    def choice(self, name: str, state: Mapping[str, Any], found: CodemieState) -> dict[str, Json]:
         answer = self.keys[found.id]
         rules: list[Json] = []
         conditions = [text for text, _, _ in found.conditions()]
@@ -250,7 +249,7 @@ class Machine:
             place = ("Choices", str(index))
             try:
                 said = rule(text, answer)
-            except (ExpressionFault, Beyond):
+            except (ExpressionFault, NoJsonataEquivalent):
                 message = f"no rule says {text!r}, so it never holds"
                 self.lost("L-CONDITION", message, name, *place)
                 continue
@@ -277,7 +276,9 @@ class Machine:
             "Output": query("$merge([$states.input, $states.result])"),
         }
 
-    def iteration(self, name: str, state: Mapping[str, Any], found: State) -> dict[str, Json]:
+    def iteration(
+        self, name: str, state: Mapping[str, Any], found: CodemieState
+    ) -> dict[str, Json]:
         way = str(found.iter_key)
         steps = [] if way == "." else [*filter(None, way.split("/"))]
         items = path_to(self.keys[found.id], *steps)
@@ -302,7 +303,7 @@ class Machine:
         return made
 
     def gate(
-        self, name: str, state: Mapping[str, Any], found: State, *, item: bool
+        self, name: str, state: Mapping[str, Any], found: CodemieState, *, item: bool
     ) -> dict[str, Json]:
         prompt: dict[str, Json] = {"Title": f"Continue with {found.id}?"}
         if found.value.get("task"):
@@ -327,7 +328,7 @@ class Machine:
         }
 
 
-def _never(config: Config, state: State) -> str | None:
+def _never(config: Config, state: CodemieState) -> str | None:
     """Return what a transformation requires and never makes, None where it can succeed."""
     made = _transform(config, state)
     if made is None or made.get("on_error", "fail") != "fail":
@@ -337,7 +338,7 @@ def _never(config: Config, state: State) -> str | None:
     return next((each for each in required if each not in mapped), None)
 
 
-def _transform(config: Config, state: State) -> Mapping[str, Any] | None:
+def _transform(config: Config, state: CodemieState) -> Mapping[str, Any] | None:
     """Return the config of a transformation, None for any other state."""
     if state.actor[0] != "custom_node_id" or not sayable(config.actor(state)):
         return None

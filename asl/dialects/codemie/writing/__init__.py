@@ -8,13 +8,13 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from asl.core.document import Document
-from asl.dialects.base import Coverage, Written
-from asl.dialects.codemie.restoring import restored
+from asl.dialects.base import Coverage, WriterResult
+from asl.dialects.codemie.round_trip import restored
 from asl.dialects.codemie.writing import branches, choices, gates, tasks, transforms
 from asl.dialects.codemie.writing.fields import REPORTED
 from asl.dialects.codemie.writing.machine import Kind, Machine
 from asl.dialects.codemie.writing.workflow import Workflow
-from asl.dialects.yaml_writer import written
+from asl.dialects.yaml_writer import to_yaml
 
 __all__ = ["COVERAGE", "write"]
 
@@ -71,7 +71,7 @@ def write(
     tools: Collection[str] = (),
     *,
     prompts: Mapping[str, str],
-) -> Written:
+) -> WriterResult:
     """Write a document as a workflow; one that was read from a workflow becomes that again.
 
     The agents of *tools* are tools there, all others assistants, with their *prompts* where they
@@ -79,10 +79,10 @@ def write(
     """
     found = restored(document.value)
     if found is not None:
-        return Written(found, written(found), restored=True)
+        return WriterResult(found, to_yaml(found), restored=True)
     workflow = Workflow(document.whole, frozenset(tools), prompts)
     workflow.begun()
     if type(document.whole.get("States")) is dict:
         Machine(workflow, KINDS, document.whole).written()
     config = workflow.config()
-    return Written(config, written(config), tuple(workflow.losses))
+    return WriterResult(config, to_yaml(config), tuple(workflow.losses))

@@ -7,7 +7,7 @@ from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.dialects.codemie.writing.machine import Machine, State
 from asl.dialects.codemie.writing.results import ITEM, steps
-from asl.dialects.formats import Path, parts_of
+from asl.dialects.expressions import TextReference, parts_of
 from asl.expr.codemie.placeholders import find_placeholders
 from asl.expr.templates import SUFFIX
 
@@ -119,7 +119,7 @@ def _joined(machine: Machine, parts: list[str]) -> str | None:
     made, meant = "", []
     for each in parts:
         text = str(each)
-        if isinstance(each, Path):
+        if isinstance(each, TextReference):
             way = _way(machine, text)
             if not way:
                 return None

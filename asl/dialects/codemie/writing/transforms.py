@@ -9,7 +9,7 @@ from asl.dialects.codemie.writing.machine import Machine, State, copies, passes
 from asl.dialects.codemie.writing.results import key_of
 from asl.dialects.codemie.writing.tasks import stored
 from asl.dialects.codemie.writing.texts import filled
-from asl.dialects.formats import computes
+from asl.dialects.expressions import computes
 from asl.dialects.names import NAMELESS
 
 __all__ = ["fail", "failing", "pass_", "skipped", "succeed"]

@@ -7,13 +7,12 @@ from typing import Any, Final
 from asl.core.diagnostics import Finding
 from asl.core.pointers import escape
 from asl.core.values import Json, index_of
-from asl.dialects.codemie.config import END, State
-from asl.dialects.codemie.restoring import kept
+from asl.dialects.codemie.config import END, CodemieState
+from asl.dialects.codemie.round_trip import kept
 from asl.dialects.codemie.rules import RESERVED_IDS
 from asl.dialects.codemie.writing.results import key_of, steps
-from asl.dialects.missing import missing
+from asl.dialects.jsonpath_form import missing_value_loss, returned_to
 from asl.dialects.names import FreshNames, function_of
-from asl.dialects.plain import returned_to
 
 __all__ = ["Workflow", "branch_key"]
 
@@ -74,7 +73,7 @@ class Workflow:
                 self.lost("L-INCLUDE", f"a workflow has no {field!r}", f"/{field}")
             elif field not in _OF_MACHINE:
                 self.lost("L-BLOCK", f"a workflow has no {field!r}", f"/{field}")
-        self.losses += missing(self.value)
+        self.losses += missing_value_loss(self.value)
 
     def config(self) -> dict[str, Json]:
         """Return the workflow, now that its states are written."""
@@ -118,7 +117,7 @@ class Workflow:
             name = todo.pop()
             if name in known and name not in found:
                 found.add(name)
-                todo += [target for target, _ in State(known[name], "").targets()]
+                todo += [target for target, _ in CodemieState(known[name], "").targets()]
         for name, state in known.items():
             if name in found:
                 continue

@@ -5,12 +5,12 @@ from typing import Any, Final
 
 from asl.core.values import Json
 from asl.dialects.contenox.chain import END, Branch, Task
-from asl.dialects.contenox.deciding import Beyond, Case, rule
+from asl.dialects.contenox.operands import number, range_of
 from asl.dialects.contenox.plain.keys import asked, takes
 from asl.dialects.contenox.plain.ways import Ways
+from asl.dialects.contenox.template_choices import NoRuleEquivalent, TemplateCase, rule
 from asl.dialects.contenox.tokens import aliases, tool_token
-from asl.dialects.contenox.whens import number, range_of
-from asl.dialects.plain import path_to
+from asl.dialects.jsonpath_form import path_to
 from asl.expr.text_matching import escape_glob
 
 __all__ = ["Choices"]
@@ -61,7 +61,7 @@ class Choices:
         return made
 
     def decision(
-        self, name: str, state: Mapping[str, Any], task: Task, decides: list[Case]
+        self, name: str, state: Mapping[str, Any], task: Task, decides: list[TemplateCase]
     ) -> dict[str, Json]:
         """Return the Choice of a task that fills in where to go."""
         explicit, default = self.chain.ordered(task)
@@ -76,7 +76,7 @@ class Choices:
             try:
                 if case.test is not None:
                     test = rule(case.test, lambda names: self.values.known(name, task, names))
-            except Beyond:
+            except NoRuleEquivalent:
                 message = "no rule says a condition of the template, so it never holds"
                 self.made.lost("L-CONDITION", message, name)
                 continue

@@ -4,15 +4,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from asl.core.values import Json
-from asl.dialects.contenox.chain import END, RAISED, Chain, Task
-from asl.dialects.contenox.deciding import cases
-from asl.dialects.contenox.naming import Naming
+from asl.dialects.contenox.chain import END, RAISED, Chain, StateNames, Task
 from asl.dialects.contenox.plain.choices import Choices
 from asl.dialects.contenox.plain.keys import FAILED, INPUT, TEXT, asked, ends, leaves
 from asl.dialects.contenox.plain.values import Values
 from asl.dialects.contenox.plain.ways import Ways
-from asl.dialects.formats import Path, said
-from asl.dialects.plain import path_to, reached
+from asl.dialects.contenox.template_choices import cases
+from asl.dialects.expressions import TextReference, said
+from asl.dialects.jsonpath_form import path_to, reached
 
 __all__ = ["Machine"]
 
@@ -25,7 +24,7 @@ class Machine:
     def __init__(self, chain: Chain, value: Mapping[str, Any]) -> None:
         self.chain = chain
         self.value = value
-        self.naming = Naming(chain.tasks)
+        self.naming = StateNames(chain.tasks)
         self.values = Values(chain, value)
         self.made = self.values.made
         self.ways = Ways(self.values, self.naming)
@@ -121,7 +120,7 @@ class Machine:
         made: list[dict[str, Json]] = []
         for key in (f"{task.id}_error", FAILED):
             if key in self.asked:
-                ending, text = said([f"task {task.id}: ", Path(path_to(FAILED, "Cause"))])
+                ending, text = said([f"task {task.id}: ", TextReference(path_to(FAILED, "Cause"))])
                 parameters = {f"{TEXT}{ending}": text}
                 made.append({"Parameters": parameters, "ResultPath": path_to(key)})
         if leaves(task, self.asked):
@@ -144,7 +143,7 @@ class Machine:
 
         def find(names: tuple[str, ...]) -> str:
             self.values.within(name, names)
-            return Path(path_to(key, *names))
+            return TextReference(path_to(key, *names))
 
         placing = self.ways.placing([*self.values.filled(name, template, find)], key)
         return [each for each in placing if each]

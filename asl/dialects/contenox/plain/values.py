@@ -6,9 +6,9 @@ from typing import Any
 from asl.core.errors import ExpressionFault
 from asl.dialects.contenox.chain import END, Chain, Task
 from asl.dialects.contenox.plain.keys import FAILED, INPUT, TEXT, is_shared, keys, picks
-from asl.dialects.formats import Path, said
+from asl.dialects.expressions import TextReference, said
+from asl.dialects.jsonpath_form import JsonPathForm, path_to, reached
 from asl.dialects.names import FreshNames
-from asl.dialects.plain import Plain, path_to, reached
 from asl.expr.contenox.templates import (
     Macro,
     ShowAction,
@@ -29,14 +29,14 @@ class Values:
     def __init__(self, chain: Chain, value: Mapping[str, Any]) -> None:
         self.chain = chain
         self.value = value
-        self.made = Plain()
+        self.made = JsonPathForm()
         self.keys = keys(chain)
         self.picks = picks(chain)
         self.composed: frozenset[str] = frozenset()
         """Keys of objects that hold a text which is put together."""
         self.composed = frozenset(self.composing())
         # What was told so far is told again.
-        self.made = Plain(names=FreshNames({*value["States"]} - {END}))
+        self.made = JsonPathForm(names=FreshNames({*value["States"]} - {END}))
 
     def composing(self) -> Iterator[str]:
         """Yield the keys under which one task alone leaves a text that it puts together."""
@@ -60,7 +60,7 @@ class Values:
             yield from self.filled(name, task.template, lambda names: self.known(name, task, names))
         else:
             own = self.variable(name, task.input_var) if task.input_var else None
-            yield Path(own or self.at(("", task.id)))
+            yield TextReference(own or self.at(("", task.id)))
 
     def filled(
         self, name: str, template: str, find: Callable[[tuple[str, ...]], str | None]
@@ -81,11 +81,11 @@ class Values:
                     self.made.lost("CX-GOFMT", message, name, hint="let it be a text")
                     yield part
                 case ShowAction(TemplateCall("toJson", (TemplateField(names),))) if isinstance(
-                    part := find(names), Path
+                    part := find(names), TextReference
                 ):
                     message = "JSON is written with its keys in the order that they have"
                     self.made.lost("CX-GOFMT", message, name, hint="let them be in order")
-                    yield Path(f"States.JsonToString({part})")
+                    yield TextReference(f"States.JsonToString({part})")
                 case Macro():
                     yield self.macro(name, node)
                 case _:
@@ -100,9 +100,9 @@ class Values:
         self.within(name, way)
         if root == "previous_output":
             first = task.id == self.chain.start.id and not self.entered(task.id)
-            return "<no value>" if first else Path(self.at(("", task.id), *way))
+            return "<no value>" if first else TextReference(self.at(("", task.id), *way))
         found = self.variable(name, root)
-        return Path(found + path_to(*way)[1:]) if found else ""
+        return TextReference(found + path_to(*way)[1:]) if found else ""
 
     def within(self, name: str, way: Sequence[str]) -> None:
         """Report that a run needs what lies on a way within a value."""
@@ -123,7 +123,7 @@ class Values:
         if macro.name == "var":
             key, bar, default = macro.payload.partition("|")
             if not bar:
-                return Path(path_to("vars", key.strip()))
+                return TextReference(path_to("vars", key.strip()))
             self.made.lost("L-TEMPLATE", f"nothing is given for {key!r}", name, hint=default)
             return default
         message = f"nothing says {macro.written}"

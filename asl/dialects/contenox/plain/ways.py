@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from asl.core.values import Json
-from asl.dialects.contenox.chain import END, Branch, Task
-from asl.dialects.contenox.naming import Naming
+from asl.dialects.contenox.chain import END, Branch, StateNames, Task
 from asl.dialects.contenox.plain.keys import TEXT, picked
 from asl.dialects.contenox.plain.values import Values
-from asl.dialects.formats import said
-from asl.dialects.plain import path_to
+from asl.dialects.expressions import said
+from asl.dialects.jsonpath_form import path_to
 
 __all__ = ["Ways"]
 
@@ -17,7 +16,7 @@ __all__ = ["Ways"]
 class Ways:
     """The ways of one chain."""
 
-    def __init__(self, values: Values, naming: Naming) -> None:
+    def __init__(self, values: Values, naming: StateNames) -> None:
         self.values = values
         self.made = values.made
         self.states = values.value["States"]

@@ -15,14 +15,14 @@ from asl.core.document import Document
 from asl.core.printable import printable_json
 from asl.core.profile import LENIENT
 from asl.core.values import Json
-from asl.dialects.base import Coverage, Written
-from asl.dialects.contenox.restoring import reading_of, restored
+from asl.dialects.base import Coverage, WriterResult
+from asl.dialects.contenox.round_trip import reading_of, restored
 from asl.dialects.contenox.writing import approvals, choices, ends, passes, tasks
 from asl.dialects.contenox.writing.chain import Chain, pointer
 from asl.dialects.contenox.writing.fields import OF_ALL
 from asl.dialects.contenox.writing.machine import GIVEN, Kind, Machine
 from asl.dialects.contenox.writing.values import Members, Part, Value
-from asl.dialects.foreign import unsaid
+from asl.dialects.foreign_documents import unsaid
 
 __all__ = ["COVERAGE", "write"]
 
@@ -65,7 +65,7 @@ NAMED: Final = Members(Part(_OTHERS), (("input", GIVEN),))
 """The data of a document that reads nothing else: then a chain is given just that."""
 
 
-def write(document: Document, *, profile: str = "union") -> Written:
+def write(document: Document, *, profile: str = "union") -> WriterResult:
     """Write a document as a chain; one that was read from a chain becomes that again.
 
     With the profile `seed` tools are called hooks, as documented; with any other as engines do.
@@ -74,7 +74,7 @@ def write(document: Document, *, profile: str = "union") -> Written:
     found = restored(document.whole)
     if found is not None:
         reading = tuple(unsaid(reading_of(document.whole)))
-        return Written(found, _text(found), reading, restored=True)
+        return WriterResult(found, _text(found), reading, restored=True)
     check(document, LENIENT).raise_for_errors()
     plain, named = (_written(document.whole, profile, given) for given in (GIVEN, NAMED))
     if plain.text != named.text and _OTHERS not in named.text and _places(named) <= _places(plain):
@@ -85,13 +85,13 @@ def write(document: Document, *, profile: str = "union") -> Written:
     return plain
 
 
-def _written(value: Mapping[str, Json], profile: str, given: Value) -> Written:
+def _written(value: Mapping[str, Json], profile: str, given: Value) -> WriterResult:
     chain = Chain(value, profile)
     made = Machine(chain, KINDS, given).written()
-    return Written(made, _text(made), tuple(dict.fromkeys(chain.losses)))
+    return WriterResult(made, _text(made), tuple(dict.fromkeys(chain.losses)))
 
 
-def _places(written: Written) -> set[tuple[str, str, Severity | None]]:
+def _places(written: WriterResult) -> set[tuple[str, str, Severity | None]]:
     return {(loss.code, loss.pointer, loss.severity) for loss in written.losses}
 
 

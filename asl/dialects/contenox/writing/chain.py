@@ -9,9 +9,9 @@ from asl.core.diagnostics import Finding, Severity
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.contenox.chain import END
-from asl.dialects.contenox.restoring import kept
+from asl.dialects.contenox.round_trip import kept
 from asl.dialects.contenox.writing.knowledge import Env
-from asl.dialects.missing import missing
+from asl.dialects.jsonpath_form import missing_value_loss
 from asl.dialects.names import FreshNames, computed
 
 __all__ = ["ANYTHING", "LEFT", "Chain", "pointer"]
@@ -68,7 +68,7 @@ class Chain:
         for field in self.value:
             if field not in _OF_MACHINE:
                 self.lost("CX-META", f"a chain has no {field!r}", f"/{field}", *LEFT)
-        self.losses += missing(self.value)
+        self.losses += missing_value_loss(self.value)
 
     def written(self) -> dict[str, Json]:
         """Return the chain, now that its tasks are written."""

@@ -10,47 +10,46 @@ from collections.abc import Mapping
 from typing import Final
 
 from asl.core.values import Json
+from asl.dialects.expressions import query
 from asl.dialects.flujo.blueprint import Blueprint
 from asl.dialects.flujo.machine import (
     agents,
+    approvals,
     conditionals,
-    forks,
+    fan_out,
     loops,
-    questions,
     state_machines,
     steps,
 )
-from asl.dialects.flujo.machine.states import Kind, States
-from asl.dialects.flujo.machine.terms import INPUT, Built, Then
-from asl.dialects.flujo.machine.whole import Whole
-from asl.dialects.flujo.options import Options
-from asl.dialects.queries import query
+from asl.dialects.flujo.machine.build_context import INPUT, BuildContext, FlujoMachine, Then
+from asl.dialects.flujo.machine.states import States, StepBuilder
+from asl.dialects.flujo.options import FlujoOptions
 
-__all__ = ["Built", "built"]
+__all__ = ["FlujoMachine", "build_machine"]
 
-KINDS: Final[Mapping[str, Kind]] = {
-    "step": Kind(steps.work),
-    "hitl": Kind(questions.question, questions.asked_at),
-    "conditional": Kind(conditionals.conditional),
-    "loop": Kind(loops.loop),
-    "parallel": Kind(forks.parallel),
-    "map": Kind(forks.iteration),
-    "dynamic_router": Kind(forks.router),
-    "agentic_loop": Kind(agents.agentic),
-    "cache": Kind(steps.cached, steps.kept_at),
-    "StateMachine": Kind(state_machines.state_machine),
+KINDS: Final[Mapping[str, StepBuilder]] = {
+    "step": StepBuilder(steps.work),
+    "hitl": StepBuilder(approvals.approval, approvals.approval_entry),
+    "conditional": StepBuilder(conditionals.conditional),
+    "loop": StepBuilder(loops.loop),
+    "parallel": StepBuilder(fan_out.parallel),
+    "map": StepBuilder(fan_out.iteration),
+    "dynamic_router": StepBuilder(fan_out.router),
+    "agentic_loop": StepBuilder(agents.agentic),
+    "cache": StepBuilder(steps.cached, steps.kept_at),
+    "StateMachine": StepBuilder(state_machines.state_machine),
 }
 """How each kind of steps is built."""
 
 
-def built(blueprint: Blueprint, options: Options) -> Built:
+def build_machine(blueprint: Blueprint, options: FlujoOptions) -> FlujoMachine:
     """Build the machine of a blueprint without errors."""
-    whole = Whole(options)
+    whole = BuildContext(options)
     machine = _machine(blueprint, whole)
-    return Built(machine, whole.origins, whole.machines, whole.findings)
+    return FlujoMachine(machine, whole.origins, whole.machines, whole.findings)
 
 
-def _machine(blueprint: Blueprint, whole: Whole) -> dict[str, Json]:
+def _machine(blueprint: Blueprint, whole: BuildContext) -> dict[str, Json]:
     top = States(whole, KINDS, blueprint)
     if not blueprint.steps:
         output = query(f"$flujo_result({INPUT})")

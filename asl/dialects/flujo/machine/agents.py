@@ -3,16 +3,16 @@
 import math
 
 from asl.core.values import Json
-from asl.dialects.flujo.blueprint import Step
-from asl.dialects.flujo.machine.builtins import BUILTINS
+from asl.dialects.expressions import handed, query
+from asl.dialects.flujo.blueprint import BlueprintStep
+from asl.dialects.flujo.machine.build_context import INPUT, RESULT, Failing, Then
+from asl.dialects.flujo.machine.builtin_skills import BUILTINS
 from asl.dialects.flujo.machine.states import States
-from asl.dialects.flujo.machine.terms import INPUT, RESULT, Failing, Then
-from asl.dialects.queries import handed, query
 
 __all__ = ["agentic", "asking"]
 
 
-def agentic(states: States, step: Step, then: Then, failing: Failing | None) -> None:
+def agentic(states: States, step: BlueprintStep, then: Then, failing: Failing | None) -> None:
     """Build the Task of an agent that plans and calls its tools itself."""
     name = states.name(step)
     states.found(
@@ -33,7 +33,7 @@ def agentic(states: States, step: Step, then: Then, failing: Failing | None) -> 
 
 def asking(
     states: States,
-    step: Step,
+    step: BlueprintStep,
     name: str,
     agent: str,
     arguments: dict[str, Json],
@@ -72,8 +72,8 @@ def asking(
 
 def _rescue(
     states: States,
-    step: Step,
-    fallback: Step,
+    step: BlueprintStep,
+    fallback: BlueprintStep,
     arguments: dict[str, Json],
     then: Then,
     failing: Failing | None,

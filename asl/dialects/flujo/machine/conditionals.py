@@ -1,18 +1,18 @@
 """Steps that go on with one of their branches."""
 
 from asl.core.values import Json
-from asl.dialects.flujo.blueprint import Body, Step
+from asl.dialects.expressions import query
+from asl.dialects.flujo.blueprint import BlueprintStep, StepBody
 from asl.dialects.flujo.conditions import fails, plain, yields_boolean
-from asl.dialects.flujo.machine.builtins import CONFIRMATION
+from asl.dialects.flujo.machine.build_context import INPUT, RESULT, Failing, Then
+from asl.dialects.flujo.machine.builtin_skills import CONFIRMATION
 from asl.dialects.flujo.machine.states import States
-from asl.dialects.flujo.machine.terms import INPUT, RESULT, Failing, Then
-from asl.dialects.queries import query
 from asl.expr.jsonata.javascript import literal
 
 __all__ = ["conditional", "deciding"]
 
 
-def conditional(states: States, step: Step, then: Then, failing: Failing | None) -> None:
+def conditional(states: States, step: BlueprintStep, then: Then, failing: Failing | None) -> None:
     """Build the Choice of a branch, and the branches."""
     name = states.name(step)
     inner = Then(then.next, (step.name, *then.closes))
@@ -47,7 +47,7 @@ def conditional(states: States, step: Step, then: Then, failing: Failing | None)
 
 
 def _lowered(
-    states: States, step: Step, name: str, condition: str | None, branch: str
+    states: States, step: BlueprintStep, name: str, condition: str | None, branch: str
 ) -> str | None:
     """Return what decides for a branch where JSONata says so itself."""
     if condition is None or branch not in ("true", "false") or name == states.whole.first:
@@ -59,7 +59,7 @@ def _lowered(
 
 
 def _behind(
-    states: States, step: Step, body: Body, then: Then, failing: Failing | None
+    states: States, step: BlueprintStep, body: StepBody, then: Then, failing: Failing | None
 ) -> dict[str, Json]:
     """Build the steps behind a rule, and return its way there."""
     data = states.call("data") if states.name(step) == states.whole.first else INPUT
@@ -71,7 +71,7 @@ def _behind(
 
 def _otherwise(
     states: States,
-    step: Step,
+    step: BlueprintStep,
     choice: dict[str, Json],
     decided: str,
     condition: str | None,
@@ -113,7 +113,7 @@ def _otherwise(
         states.states[name] = choice
 
 
-def _may_be_nothing(states: States, step: Step, condition: str | None) -> bool:
+def _may_be_nothing(states: States, step: BlueprintStep, condition: str | None) -> bool:
     """Whether what decides may fail or give null, and then fails the step."""
     if condition is None:
         function = str(step.value.get("condition") or "")
@@ -125,14 +125,14 @@ def _confirms(function: str) -> bool:
     return function.replace(":", ".").removesuffix("_sync") == CONFIRMATION
 
 
-def _both(states: States, step: Step, condition: str) -> bool:
+def _both(states: States, step: BlueprintStep, condition: str) -> bool:
     """Whether a condition always names one of two branches."""
     named = {*step.branches} == {"true", "false"} and [*step.branches][-1] in ("true", "false")
     return named and yields_boolean(condition) and not fails(condition, states.options.expressions)
 
 
 def deciding(
-    states: States, step: Step, function: str, following: str, failing: Failing | None
+    states: States, step: BlueprintStep, function: str, following: str, failing: Failing | None
 ) -> None:
     """Build the Task of a function that decides."""
     name = states.name(step) if step.kind == "conditional" else f"{states.name(step)}:until"

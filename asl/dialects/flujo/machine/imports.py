@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from asl.core.values import Json
-from asl.dialects.flujo.blueprint import Blueprint, Step
+from asl.dialects.expressions import query
+from asl.dialects.flujo.blueprint import Blueprint, BlueprintStep
+from asl.dialects.flujo.machine.build_context import RESULT, Failing, Then
 from asl.dialects.flujo.machine.states import States
-from asl.dialects.flujo.machine.terms import RESULT, Failing, Then
-from asl.dialects.queries import query
 from asl.expr.jsonata.javascript import literal
 
 __all__ = ["importing"]
@@ -17,7 +17,7 @@ INSTEAD: Final[Mapping[str, Json]] = {"skip": None, "continue_with_default": {}}
 
 
 def importing(
-    states: States, step: Step, child: Blueprint, then: Then, failing: Failing | None
+    states: States, step: BlueprintStep, child: Blueprint, then: Then, failing: Failing | None
 ) -> None:
     """Build the states of an imported blueprint."""
     name = states.name(step)
@@ -45,7 +45,7 @@ def importing(
     states.put(name, state | states.going(then), step.pointer)
 
 
-def _settings(step: Step) -> dict[str, Json]:
+def _settings(step: BlueprintStep) -> dict[str, Json]:
     config = step.config
     found: dict[str, Json] = {}
     if config.get("inherit_context") is True:

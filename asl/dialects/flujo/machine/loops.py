@@ -3,13 +3,13 @@
 from typing import Final
 
 from asl.core.values import Json
-from asl.dialects.flujo.blueprint import Step
+from asl.dialects.expressions import query
+from asl.dialects.flujo.blueprint import BlueprintStep
 from asl.dialects.flujo.conditions import fails, plain
+from asl.dialects.flujo.loop_state import read_loop_state
+from asl.dialects.flujo.machine.build_context import INPUT, Failing, Then
 from asl.dialects.flujo.machine.conditionals import deciding
 from asl.dialects.flujo.machine.states import States
-from asl.dialects.flujo.machine.terms import INPUT, Failing, Then
-from asl.dialects.flujo.rounds import rounds_of
-from asl.dialects.queries import query
 from asl.expr.jsonata.javascript import literal
 
 __all__ = ["loop"]
@@ -19,7 +19,7 @@ DEFAULT_LOOPS: Final = 5
 """How often a loop runs that says when it is over, but not how often at most."""
 
 
-def loop(states: States, step: Step, then: Then, failing: Failing | None) -> None:
+def loop(states: States, step: BlueprintStep, then: Then, failing: Failing | None) -> None:
     """Build the body of a loop, and the Choice that leads back to it."""
     name, spec = states.name(step), step.spec
     body = step.body("loop", "body")
@@ -32,7 +32,7 @@ def loop(states: States, step: Step, then: Then, failing: Failing | None) -> Non
     following = f"{name}:until" if condition is None and function else again
     states.whole.taken.add(following)
     first = states.sequence(body.steps, Then(following), way)
-    around = rounds_of(step)
+    around = read_loop_state(step)
     begun = states.call("loop", literal(step.name), literal(around.first) if around.first else None)
     start = {"Type": "Pass", "Output": query(begun)}
     states.put(name, start | {"Next": first}, step.pointer)

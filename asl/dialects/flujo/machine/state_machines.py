@@ -3,18 +3,18 @@
 from collections.abc import Iterable
 
 from asl.core.values import Json
-from asl.dialects.flujo.blueprint import Body, Machine, Step
+from asl.dialects.expressions import query
+from asl.dialects.flujo.blueprint import BlueprintMachine, BlueprintStep, StepBody
 from asl.dialects.flujo.conditions import plain
-from asl.dialects.flujo.machine.builtins import BUILTINS
+from asl.dialects.flujo.machine.build_context import INPUT, RESULT, EnclosingState, Failing, Then
+from asl.dialects.flujo.machine.builtin_skills import BUILTINS
 from asl.dialects.flujo.machine.states import States
-from asl.dialects.flujo.machine.terms import INPUT, RESULT, Failing, State, Then
-from asl.dialects.queries import query
 from asl.expr.jsonata.javascript import literal
 
 __all__ = ["state_machine"]
 
 
-def state_machine(states: States, step: Step, then: Then, failing: Failing | None) -> None:
+def state_machine(states: States, step: BlueprintStep, then: Then, failing: Failing | None) -> None:
     """Build a state machine; one within a state of another has control fields of its own."""
     if not states.inside:
         _StateMachine(states, step, then, failing).built()
@@ -38,7 +38,9 @@ def state_machine(states: States, step: Step, then: Then, failing: Failing | Non
 class _StateMachine:
     """A state machine under construction."""
 
-    def __init__(self, states: States, step: Step, then: Then, failing: Failing | None) -> None:
+    def __init__(
+        self, states: States, step: BlueprintStep, then: Then, failing: Failing | None
+    ) -> None:
         self.states = states
         self.whole = states.whole
         self.options = states.options
@@ -104,7 +106,7 @@ class _StateMachine:
         else:
             self.states.put(unknown, {"Type": "Pass", **way}, self.step.pointer)
 
-    def state(self, name: str, body: Body) -> None:
+    def state(self, name: str, body: StepBody) -> None:
         """Build a state: what it begins with, and its steps."""
         states, target = self.states, self.targets[name]
         options: dict[str, Json] = {}
@@ -114,7 +116,7 @@ class _StateMachine:
             options["next_state"] = "engine"
         enter = states.call("enter", literal(name), literal(options) if options else None)
         outer = (states.state, states.inside, states.within)
-        states.state = State(self.machine, name, self.targets)
+        states.state = EnclosingState(self.machine, name, self.targets)
         states.inside, states.within = True, target
         success = self.decided[name, "success"]
         failing = None
@@ -225,14 +227,14 @@ class _StateMachine:
         return name
 
 
-def _can_fail(step: Step) -> bool:
+def _can_fail(step: BlueprintStep) -> bool:
     if step.kind == "step":
         agent = step.agent
         return agent is not None and agent.replace(":", ".") not in BUILTINS
     return step.kind != "hitl"
 
 
-def _asks(steps: Iterable[Step]) -> bool:
+def _asks(steps: Iterable[BlueprintStep]) -> bool:
     """Whether a step asks people in the state itself, not within branches or items."""
     for step in steps:
         if step.kind == "hitl":
@@ -244,7 +246,7 @@ def _asks(steps: Iterable[Step]) -> bool:
     return False
 
 
-def _cyclic(machine: Machine) -> bool:
+def _cyclic(machine: BlueprintMachine) -> bool:
     """Whether rules lead back to a state."""
     ways = {
         name: {rule.target for rule in machine.rules if rule.source in ("*", name)}

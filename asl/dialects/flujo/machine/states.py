@@ -5,24 +5,29 @@ from typing import Any, NamedTuple
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
-from asl.dialects.flujo.blueprint import Blueprint, Step
-from asl.dialects.flujo.machine.terms import INPUT, Failing, State, Then
-from asl.dialects.flujo.machine.whole import Whole
-from asl.dialects.queries import query
+from asl.dialects.expressions import query
+from asl.dialects.flujo.blueprint import Blueprint, BlueprintStep
+from asl.dialects.flujo.machine.build_context import (
+    INPUT,
+    BuildContext,
+    EnclosingState,
+    Failing,
+    Then,
+)
 from asl.expr.jsonata.javascript import literal
 
-__all__ = ["Kind", "States"]
+__all__ = ["States", "StepBuilder"]
 
 
-class Kind(NamedTuple):
+class StepBuilder(NamedTuple):
     """How a kind of steps is built: a row of the table.
 
     `build(states, step, then, failing)` adds its states; `enters(states, step)` returns the one
     that it begins with, None where that is the one of its name.
     """
 
-    build: "Callable[[States, Step, Then, Failing | None], None]"
-    enters: "Callable[[States, Step], str] | None" = None
+    build: "Callable[[States, BlueprintStep, Then, Failing | None], None]"
+    enters: "Callable[[States, BlueprintStep], str] | None" = None
 
 
 class States:
@@ -30,8 +35,8 @@ class States:
 
     def __init__(
         self,
-        whole: Whole,
-        kinds: Mapping[str, Kind],
+        whole: BuildContext,
+        kinds: Mapping[str, StepBuilder],
         blueprint: Blueprint,
         *,
         inside: bool = False,
@@ -50,7 +55,7 @@ class States:
         """Whether it stands in a state of a state machine."""
         self.within = within
         self.top = top
-        self.state: State | None = None
+        self.state: EnclosingState | None = None
         self.ending: str | None = None
         self.questions: dict[tuple[str, str], str] = {}
         """The questions that lead to another state, by the step and that state."""
@@ -100,14 +105,14 @@ class States:
     def found(self, code: str, message: str, pointer: str, hint: str | None = None) -> None:
         self.whole.findings.append(Finding(code, message, pointer, hint))
 
-    def name(self, step: Step, within: str | None = None) -> str:
+    def name(self, step: BlueprintStep, within: str | None = None) -> str:
         """Return the name of a step's state."""
         if step.pointer not in self.names:
             inside = self.within if within is None else within
             self.names[step.pointer] = self.whole.name(step.name, inside)
         return self.names[step.pointer]
 
-    def entry(self, step: Step) -> str:
+    def entry(self, step: BlueprintStep) -> str:
         """Return the state that a step begins with."""
         enters = self.kinds[step.kind].enters
         return self.name(step) if enters is None else enters(self, step)
@@ -139,7 +144,7 @@ class States:
             f"$flujo_text({INPUT}, {literal(template)})" if "{{" in template else literal(template)
         )
 
-    def given(self, step: Step, name: str) -> str:
+    def given(self, step: BlueprintStep, name: str) -> str:
         """Return the input of a step as an expression."""
         value = step.value.get("input")
         if value is None:
@@ -150,7 +155,7 @@ class States:
         """Return the argument that says how values compare."""
         return literal(self.options.expressions) if self.options.expressions else None
 
-    def done(self, step: Step, result: str) -> str:
+    def done(self, step: BlueprintStep, result: str) -> str:
         flags = literal(step.flags) if step.flags else None
         return self.call("done", literal(step.name), result, flags)
 
@@ -166,13 +171,15 @@ class States:
     def target(self, then: Then) -> str:
         return self.end() if then.next is None else then.next
 
-    def catch(self, step: Step, failing: Failing) -> list[Json]:
+    def catch(self, step: BlueprintStep, failing: Failing) -> list[Json]:
         reported = literal(failing.step or step.name)
         output = self.call("failed", reported, "$states.errorOutput")
         caught = {"ErrorEquals": ["States.ALL"], "Output": query(output), "Next": failing.next}
         return [caught]
 
-    def fail(self, step: Step, failing: Failing | None, error: str, cause: str) -> dict[str, Json]:
+    def fail(
+        self, step: BlueprintStep, failing: Failing | None, error: str, cause: str
+    ) -> dict[str, Json]:
         """Return the way of a rule to the failure of a step, which no Catch can hold."""
         if failing is None:
             name = self.whole.part(self.name(step), "failed")
@@ -186,7 +193,12 @@ class States:
     # Steps
 
     def sequence(
-        self, steps: Iterable[Step], then: Then, failing: Failing | None, *, each: bool = False
+        self,
+        steps: Iterable[BlueprintStep],
+        then: Then,
+        failing: Failing | None,
+        *,
+        each: bool = False,
     ) -> str | None:
         """Build steps that follow each other, and return where they begin.
 
@@ -204,7 +216,7 @@ class States:
             self.built(step, following, way)
         return self.entry(listed[0]) if listed else then.next
 
-    def built(self, step: Step, then: Then, failing: Failing | None) -> None:
+    def built(self, step: BlueprintStep, then: Then, failing: Failing | None) -> None:
         """Build a step as one of its kind."""
         self.kinds[step.kind].build(self, step, then, failing)
 

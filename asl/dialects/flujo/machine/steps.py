@@ -1,18 +1,18 @@
 """Steps of the usual kind, and those whose result is kept."""
 
 from asl.core.values import Json
-from asl.dialects.flujo.blueprint import Step
+from asl.dialects.expressions import handed, query
+from asl.dialects.flujo.blueprint import BlueprintStep
 from asl.dialects.flujo.machine.agents import asking
-from asl.dialects.flujo.machine.builtins import BUILTINS
+from asl.dialects.flujo.machine.build_context import Failing, Then
+from asl.dialects.flujo.machine.builtin_skills import BUILTINS
 from asl.dialects.flujo.machine.imports import importing
 from asl.dialects.flujo.machine.states import States
-from asl.dialects.flujo.machine.terms import Failing, Then
-from asl.dialects.queries import handed, query
 
 __all__ = ["cached", "kept_at", "passing", "work"]
 
 
-def work(states: States, step: Step, then: Then, failing: Failing | None) -> None:
+def work(states: States, step: BlueprintStep, then: Then, failing: Failing | None) -> None:
     """Build a step of the usual kind."""
     child = states.blueprint.of(step)
     if child is not None:
@@ -38,19 +38,19 @@ def work(states: States, step: Step, then: Then, failing: Failing | None) -> Non
     asking(states, step, name, agent, arguments, then, failing)
 
 
-def passing(states: States, step: Step, value: str, then: Then) -> None:
+def passing(states: States, step: BlueprintStep, value: str, then: Then) -> None:
     """Build a step that asks nobody."""
     name = states.name(step)
     output = states.closing(states.done(step, value), then)
     states.put(name, {"Type": "Pass", "Output": query(output)} | states.going(then), step.pointer)
 
 
-def cached(states: States, step: Step, then: Then, failing: Failing | None) -> None:
+def cached(states: States, step: BlueprintStep, then: Then, failing: Failing | None) -> None:
     """Build a step whose result is kept: the step that it wraps."""
     closes = Then(then.next, (step.name, *then.closes))
     states.built(step.wrapped, closes, failing)
 
 
-def kept_at(states: States, step: Step) -> str:
+def kept_at(states: States, step: BlueprintStep) -> str:
     """Return the state that a step begins with whose result is kept."""
     return states.entry(step.wrapped)

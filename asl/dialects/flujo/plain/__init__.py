@@ -15,9 +15,9 @@ from asl.dialects.flujo.plain.machine import Machine
 from asl.dialects.flujo.plain.places import START, Env, Makers, Places
 from asl.dialects.flujo.plain.terms import Call, term_of
 from asl.dialects.flujo.plain.values import FAILED, Whole
-from asl.dialects.flujo.reading import METADATA
+from asl.dialects.flujo.reader import METADATA
+from asl.dialects.jsonpath_form import JsonPathForm
 from asl.dialects.names import FreshNames
-from asl.dialects.plain import Plain
 from asl.states.machines import nested_machines
 
 __all__ = ["plain"]
@@ -25,7 +25,7 @@ __all__ = ["plain"]
 INPUT: Final = "input"
 
 
-def plain(document: Document) -> tuple[dict[str, Json], Plain]:
+def plain(document: Document) -> tuple[dict[str, Json], JsonPathForm]:
     """Return the machine of a blueprint in plain JSONPath, and what it does not say."""
     value = unframed(document.value)
     calls = [*_calls(value)]

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from asl.core.values import Json
+from asl.dialects.expressions import TextReference, said
 from asl.dialects.flujo.plain.conditions import Known
 from asl.dialects.flujo.plain.places import Env, Makers
 from asl.dialects.flujo.plain.terms import Call, Term, Way, term_of
 from asl.dialects.flujo.plain.values import CURRENT, FAILED, NOBODY, Fields, Parts, Values
-from asl.dialects.formats import Path, said
-from asl.dialects.plain import path_to
+from asl.dialects.jsonpath_form import path_to
 
 __all__ = ["After", "Effects", "operations"]
 
@@ -239,7 +239,7 @@ class Effects:
         It may have to be a *text*.
         """
         parts = [each for each in found if each] if isinstance(found, list) else []
-        put = any(isinstance(each, Path) for each in parts) and (text or len(parts) > 1)
+        put = any(isinstance(each, TextReference) for each in parts) and (text or len(parts) > 1)
         self.places.made(maker, wanted, ("text",) if put else (), sink)
         if put and isinstance(found, list):
             ending, value = self.values.text(found, name)

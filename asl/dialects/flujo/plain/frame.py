@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from asl.core.values import Json
+from asl.dialects.expressions import query
 from asl.dialects.flujo.plain.terms import INPUT, Call, Literal, Operation, Way, term_of
-from asl.dialects.queries import query
 from asl.expr.jsonata.javascript import literal
 
 __all__ = ["NO_BRANCH", "unframed"]

@@ -16,7 +16,7 @@ from asl.dialects.flujo.plain.frame import NO_BRANCH
 from asl.dialects.flujo.plain.places import START, Env, Makers, joined
 from asl.dialects.flujo.plain.terms import Call, Literal, Members, Term, term_of
 from asl.dialects.flujo.plain.values import FAILED, NOBODY, Fields, Values, Whole
-from asl.dialects.plain import leads, path_to
+from asl.dialects.jsonpath_form import leads, path_to
 from asl.expr.flujo.control_flow import REDUCERS
 from asl.expr.flujo.pipeline_data import ARTIFACTS
 

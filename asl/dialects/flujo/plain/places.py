@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from asl.dialects.jsonpath_form import path_to
 from asl.dialects.names import FreshNames
-from asl.dialects.plain import path_to
 
 __all__ = ["ABSENT", "START", "Env", "Makers", "Places", "joined"]
 

@@ -6,12 +6,12 @@ from typing import Final
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
+from asl.dialects.expressions import TextReference, said, texted
 from asl.dialects.flujo.plain.conditions import Beyond, Conditions, Known, Rule, named
 from asl.dialects.flujo.plain.places import ABSENT, Env, Makers, Places
 from asl.dialects.flujo.plain.terms import Call, Literal, Operation, Term, Way
-from asl.dialects.formats import Path, said, texted
+from asl.dialects.jsonpath_form import JsonPathForm, path_to
 from asl.dialects.names import FreshNames
-from asl.dialects.plain import Plain, path_to
 from asl.expr.flujo.pipeline_data import YES
 from asl.expr.flujo.templates import BlockPart, TextPart, parse
 
@@ -36,7 +36,7 @@ class Whole:
     names: FreshNames
     authored: Mapping[str, str]
     """Names of states -> those that the blueprint has for them, where these are others."""
-    made: Plain = field(default_factory=Plain)
+    made: JsonPathForm = field(default_factory=JsonPathForm)
     looking: bool = True
     """Whether ways are followed, and nothing is written."""
     read: set[str] = field(default_factory=set)
@@ -118,12 +118,12 @@ class Values:
             case Call("get"):
                 steps = str(term.literal(1)).removeprefix("context.").split(".")
                 value = self.found(("context", *steps), env, name, template=True)
-                return value if isinstance(value, Known) else [Path(value)]
+                return value if isinstance(value, Known) else [TextReference(value)]
             case Call("confirmed"):
                 message = "nothing says whether people agree"
                 self.lost("L-TRANSFORM", message, name, hint="their answer is handed on")
         makers = env.get("previous_step", NOBODY)
-        return [Path(self.at(makers, env, name))] if makers else Known(None)
+        return [TextReference(self.at(makers, env, name))] if makers else Known(None)
 
     def filled(self, template: str, env: Env, name: str) -> Parts:
         """Return the parts of a template."""
@@ -151,7 +151,7 @@ class Values:
             if isinstance(found, str):
                 if len(listed) > 1:
                     self.shown(name)
-                parts.append(Path(found))
+                parts.append(TextReference(found))
             elif found.value is not None:
                 parts.append(str(found.value))
         return parts

@@ -11,13 +11,13 @@ from typing import Any, Final
 from asl.core.document import Document
 from asl.core.values import Json
 from asl.dialects import yaml_writer
-from asl.dialects.base import Coverage, Written
-from asl.dialects.flujo.restoring import imported, kept, restored
+from asl.dialects.base import Coverage, WriterResult
+from asl.dialects.flujo.round_trip import imported, kept, restored
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.machine import written_machine
 from asl.dialects.flujo.writing.pipeline import is_line, written_line
-from asl.dialects.foreign import unsaid
-from asl.dialects.missing import missing
+from asl.dialects.foreign_documents import unsaid
+from asl.dialects.jsonpath_form import missing_value_loss
 
 __all__ = ["COVERAGE", "write"]
 
@@ -54,7 +54,7 @@ COVERAGE: Final = Coverage(
 """What is carried, or reported by the writer itself."""
 
 
-def write(document: Document, *, prompts: Mapping[str, str]) -> Written:
+def write(document: Document, *, prompts: Mapping[str, str]) -> WriterResult:
     """Write a document as a blueprint, with what is lost.
 
     Its agents have their *prompts* where they are known.
@@ -62,15 +62,15 @@ def write(document: Document, *, prompts: Mapping[str, str]) -> Written:
     value = document.whole
     blueprint = restored(value)
     if blueprint is not None:
-        files = {path: yaml_writer.written(each) for path, each in imported(value).items()}
+        files = {path: yaml_writer.to_yaml(each) for path, each in imported(value).items()}
         reading = unsaid((kept(value) or {}).get("reading", {}))
-        text = yaml_writer.written(blueprint)
-        return Written(blueprint, text, tuple(reading), files, restored=True)
+        text = yaml_writer.to_yaml(blueprint)
+        return WriterResult(blueprint, text, tuple(reading), files, restored=True)
     losses = Losses()
     if kept(value) is not None:
         losses.add("L-CHANGED", "it was read from a blueprint, and has been changed since", "")
     made = _blueprint(document, value, losses, prompts)
-    return Written(made, yaml_writer.written(made), tuple(losses.found))
+    return WriterResult(made, yaml_writer.to_yaml(made), tuple(losses.found))
 
 
 def _blueprint(
@@ -83,7 +83,7 @@ def _blueprint(
     for key in value:
         if key not in _OF_MACHINE:
             losses.add("FL-META", f"a blueprint has no {key!r}", f"/{key}", at_key=True)
-    losses.found |= dict.fromkeys(missing(value))
+    losses.found |= dict.fromkeys(missing_value_loss(value))
     body = written_line(value, losses) if is_line(value) else written_machine(value, losses)
     agents = losses.agents
     if agents:

@@ -10,8 +10,8 @@ from asl.dialects.flujo.blueprint import STEP
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import condition, field_of
 from asl.dialects.flujo.writing.states import Steps, asides
+from asl.dialects.jsonpath_form import returned_to
 from asl.dialects.names import FreshNames
-from asl.dialects.plain import returned_to
 from asl.states.schemas import known_fields
 
 __all__ = ["written_machine"]

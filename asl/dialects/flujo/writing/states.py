@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from asl.core.pointers import escape
 from asl.core.values import Json
+from asl.dialects.expressions import TextReference, computes
 from asl.dialects.flujo.writing.held import Held
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import field_of, referred
 from asl.dialects.flujo.writing.texts import Template, members, shown, template_of, written
-from asl.dialects.formats import Path, computes
 from asl.dialects.names import lost_integration
 from asl.expr.templates import SUFFIX
 
@@ -173,7 +173,7 @@ class Steps:
         path = referred(value)
         if path is not None:
             found = self.held.path(f"${path.removeprefix('context')}")
-            return None if found is None else Template((Path(found),), value=True)
+            return None if found is None else Template((TextReference(found),), value=True)
         if isinstance(value, str):
             return None if value.startswith("{%") else Template((value,))
         if computes(value, jsonata=self.language == "JSONata"):
@@ -380,7 +380,7 @@ def _given(payload: Json, held: Held, *, template: bool) -> str | None:
                 path = referred(value)
                 found = None if path is None else held.path(f"${path.removeprefix('context')}")
                 if found is not None:
-                    return written([Path(found)])
+                    return written([TextReference(found)])
                 return value if isinstance(value, str) and "{" not in value else None
     return None
 

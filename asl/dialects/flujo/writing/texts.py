@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
+from asl.dialects.expressions import TextReference, parts_of
 from asl.dialects.flujo.writing.held import Held
-from asl.dialects.formats import Path, parts_of
 from asl.expr.flujo.templates import TextPart, ValuePart, parse
 
 __all__ = ["Template", "members", "shown", "template_of", "written"]
@@ -27,13 +27,19 @@ class Template(NamedTuple):
 def template_of(value: Json, held: Held) -> Template | None:
     """Return a path, or a text put together of paths, as a template; None for anything else."""
     parts = parts_of(value)
-    paths = [_path(each, held) for each in parts or [value] if parts is None or type(each) is Path]
+    paths = [
+        _path(each, held)
+        for each in parts or [value]
+        if parts is None or type(each) is TextReference
+    ]
     if None in paths:
         return None
     if parts is None:
-        return Template((Path(paths[0]),), value=True)
+        return Template((TextReference(paths[0]),), value=True)
     filled = iter(paths)
-    return Template(tuple(Path(next(filled)) if type(e) is Path else e for e in parts))
+    return Template(
+        tuple(TextReference(next(filled)) if type(e) is TextReference else e for e in parts)
+    )
 
 
 def _path(value: Json, held: Held) -> str | None:
@@ -53,11 +59,11 @@ def members(found: Mapping[str, str | Template]) -> Iterator[str]:
         if isinstance(each, str):
             yield each
         elif each.value:
-            yield Path(f"{each.parts[0]} | tojson")
+            yield TextReference(f"{each.parts[0]} | tojson")
         else:
             yield '"'
             for part in each.parts:
-                yield part if isinstance(part, Path) else _quoted(part)[1:-1]
+                yield part if isinstance(part, TextReference) else _quoted(part)[1:-1]
             yield '"'
     yield "}"
 
@@ -70,7 +76,7 @@ def written(parts: Iterable[str]) -> str | None:
     """Return the text of a template of these parts, None where its braces would say another."""
     wanted: list[str] = [""]
     for each in parts:
-        if isinstance(each, Path):
+        if isinstance(each, TextReference):
             wanted += [each, ""]
         else:
             wanted[-1] += each

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
-from asl.dialects import shapes
-from asl.dialects.shapes import (
+from asl.dialects import schema
+from asl.dialects.schema import (
     BOOLEAN,
     OBJECT,
     TEXT,
     TEXTS,
     Codes,
-    Items,
-    Shape,
+    ListSchema,
+    ObjectSchema,
     anything,
     filled,
     integer,
@@ -30,7 +30,7 @@ def _clearing(value: Json) -> str | None:
 
 EDITOR_KEYS = frozenset(("meta_config", "meta_states", "orphaned_states", "name", "description"))
 
-_RETRY = Shape(
+_RETRY = ObjectSchema(
     {
         "max_attempts": integer(1, 100),
         "initial_interval": number(0, 3_600_000),
@@ -42,7 +42,7 @@ _RETRY = Shape(
         "max_interval_seconds": "the key is max_interval, in seconds",
     },
 )
-_MCP = Shape(
+_MCP = ObjectSchema(
     {
         "name": TEXT,
         "enabled": BOOLEAN,
@@ -61,7 +61,7 @@ _MCP = Shape(
     },
     ("name",),
 )
-ASSISTANT = Shape(
+ASSISTANT = ObjectSchema(
     {
         "id": TEXT,
         "assistant_id": TEXT,
@@ -70,17 +70,17 @@ ASSISTANT = Shape(
         "name": TEXT,
         "temperature": number(0, 2, text=True),
         "limit_tool_output_tokens": integer(1),
-        "tools": Items(
-            Shape({"name": TEXT, "integration_alias": TEXT}, ("name",)),
+        "tools": ListSchema(
+            ObjectSchema({"name": TEXT, "integration_alias": TEXT}, ("name",)),
         ),
         "datasource_ids": TEXTS,
         "skill_ids": TEXTS,
         "exclude_extra_context_tools": BOOLEAN,
-        "mcp_servers": Items(_MCP),
+        "mcp_servers": ListSchema(_MCP),
     },
     ("id",),
 )
-TOOL = Shape(
+TOOL = ObjectSchema(
     {
         "id": TEXT,
         "tool": TEXT,
@@ -96,7 +96,7 @@ TOOL = Shape(
     ("id", "tool"),
     {"toolset": "it has no effect"},
 )
-NODE = Shape(
+NODE = ObjectSchema(
     {
         "id": TEXT,
         "custom_node_id": TEXT,
@@ -107,7 +107,7 @@ NODE = Shape(
     },
     ("id",),
 )
-CONDITION = Shape(
+CONDITION = ObjectSchema(
     {"expression": TEXT, "then": TEXT, "otherwise": TEXT},
     ("expression", "then", "otherwise"),
     missing={
@@ -115,17 +115,17 @@ CONDITION = Shape(
         "otherwise": "say where to go when it does not hold; 'end' ends the run",
     },
 )
-CASE = Shape(
+CASE = ObjectSchema(
     {"condition": TEXT, "state_id": TEXT},
     ("condition", "state_id"),
     {"iter_key": "a case only chooses a state; iterate from that"},
 )
-SWITCH = Shape(
-    {"cases": Items(CASE), "default": TEXT},
+SWITCH = ObjectSchema(
+    {"cases": ListSchema(CASE), "default": TEXT},
     ("cases", "default"),
     missing={"default": "say where to go when no case holds; 'end' ends the run"},
 )
-NEXT = Shape(
+NEXT = ObjectSchema(
     {
         "state_id": TEXT,
         "state_ids": TEXTS,
@@ -151,7 +151,7 @@ NEXT = Shape(
     },
     ignored=frozenset(("meta_next_state_id", "meta_iter_state_id")),
 )
-STATE = Shape(
+STATE = ObjectSchema(
     {
         "id": TEXT,
         "assistant_id": TEXT,
@@ -173,12 +173,12 @@ STATE = Shape(
     EDITOR_KEYS,
     {"next": "say where to go; 'state_id: end' ends the run"},
 )
-WORKFLOW = Shape(
+WORKFLOW = ObjectSchema(
     {
-        "assistants": Items(ASSISTANT),
-        "tools": Items(TOOL),
-        "custom_nodes": Items(NODE),
-        "states": Items(STATE),
+        "assistants": ListSchema(ASSISTANT),
+        "tools": ListSchema(TOOL),
+        "custom_nodes": ListSchema(NODE),
+        "states": ListSchema(STATE),
         "recursion_limit": integer(1, 5000),
         "max_concurrency": integer(1, 100),
         "enable_summarization_node": BOOLEAN,
@@ -199,4 +199,4 @@ CODES = Codes("CM-SCHEMA", "CM-NEAR-MISS", "CM-UNKNOWN-KEY")
 
 def check(value: Json, pointer: str) -> Iterator[Finding]:
     """Yield what does not fit a workflow: CM-SCHEMA, and keys without effect as warnings."""
-    yield from shapes.check(value, WORKFLOW, pointer, CODES)
+    yield from schema.check(value, WORKFLOW, pointer, CODES)

@@ -9,10 +9,10 @@ from asl.core.document import Document, parse_source
 from asl.core.errors import AslError
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
-from asl.dialects.contenox import rules, shape
+from asl.dialects.contenox import rules, schema
 from asl.dialects.contenox.chain import Chain
-from asl.dialects.contenox.machine import Built, built
-from asl.dialects.foreign import document
+from asl.dialects.contenox.machine import ContenoxMachine, build_machine
+from asl.dialects.foreign_documents import document
 from asl.expr.contenox.chain_data import JSON_PATH
 
 __all__ = ["METADATA", "PROFILES", "profile_of", "read"]
@@ -43,14 +43,14 @@ def read(
         raise AslError(f"no profile {profile!r} of chains; there are {', '.join(PROFILES)}")
     foreign = what if isinstance(what, Document) else parse_source(what, limits)
     foreign = replace(foreign, dialect="contenox")
-    findings = [*shape.check(foreign.value)]
+    findings = [*schema.check(foreign.value)]
     raise_for_errors(foreign, findings)
     chain = Chain(foreign.value, profile or profile_of(foreign.value))
     findings += rules.of_names(chain)
     raise_for_errors(foreign, findings)
     findings += rules.of_tasks(chain, external_exits=external_exits)
     raise_for_errors(foreign, findings)
-    made = built(chain, approve)
+    made = build_machine(chain, approve)
     findings += made.findings
     findings += _unreachable(chain, made)
     findings += _endless(made)
@@ -79,7 +79,7 @@ def profile_of(value: Mapping[str, Any]) -> str:
     return "seed" if any(each.startswith(JSON_PATH) for each in composes) else "union"
 
 
-def _unreachable(chain: Chain, made: Built) -> Iterator[Finding]:
+def _unreachable(chain: Chain, made: ContenoxMachine) -> Iterator[Finding]:
     for name, task in chain.tasks.items():
         if name not in made.reached:
             message = f"no transition leads to {name!r}, so it is left out"
@@ -87,7 +87,7 @@ def _unreachable(chain: Chain, made: Built) -> Iterator[Finding]:
             yield Finding("CX-UNREACHABLE", message, f"{task.pointer}/id", hint)
 
 
-def _endless(made: Built) -> Iterator[Finding]:
+def _endless(made: ContenoxMachine) -> Iterator[Finding]:
     states = made.machine["States"]
     assert isinstance(states, dict)
     if not any(each["Type"] in ("Succeed", "Fail") for each in states.values()):
@@ -95,7 +95,7 @@ def _endless(made: Built) -> Iterator[Finding]:
         yield Finding("CX-NO-END", message, "/tasks", "let a branch go to 'end'", at_key=True)
 
 
-def _document(chain: Chain, made: Built, reading: Mapping[str, Json]) -> dict[str, Json]:
+def _document(chain: Chain, made: ContenoxMachine, reading: Mapping[str, Json]) -> dict[str, Json]:
     comment = chain.value.get("description")
     value: dict[str, Json] = {"Comment": comment} if comment else {}
     kept: dict[str, Json] = {"profile": chain.profile, "chain": chain.value}

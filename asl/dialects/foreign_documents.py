@@ -1,19 +1,53 @@
 """What the readers of all languages do: parse as their platform does, refuse, make the document."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final
 
+from asl.core import yaml_text
 from asl.core.diagnostics import Finding, InvalidDocument
 from asl.core.document import Composition, Document, Origins, origin_of, parse_source
-from asl.core.source import Limits, Source
+from asl.core.pointers import escape
+from asl.core.source import Limits, Source, Span
 from asl.core.values import Json, json_equal
 from asl.core.yaml_schema import PLATFORM
-from asl.dialects.origins import origins_of
+from asl.states.machines import nested_machines
 
-__all__ = ["Part", "as_platform", "document", "kept", "same", "unsaid"]
+__all__ = [
+    "Part",
+    "as_platform",
+    "document",
+    "kept",
+    "origins_of",
+    "reinterpreted_scalars",
+    "same",
+    "unsaid",
+]
+
+
+def origins_of(
+    value: Mapping[str, Any], parts: Iterable[tuple[Mapping[str, Json], str]]
+) -> Iterator[tuple[str, str]]:
+    """Yield where states and rules stand in a document, and where they are written.
+
+    *parts* are those that were built, each with its JSON Pointer in the foreign document.
+    """
+    written = {id(part): pointer for part, pointer in parts}
+    todo: list[tuple[Mapping[str, Any], str]] = [(value, "")]
+    while todo:
+        machine, base = todo.pop()
+        for name, state in machine["States"].items():
+            pointer = f"{base}/States/{escape(name)}"
+            if id(state) in written:
+                yield pointer, written[id(state)]
+            for index, rule in enumerate(state.get("Choices", ())):
+                if id(rule) in written:
+                    yield f"{pointer}/Choices/{index}", written[id(rule)]
+            for steps, inner in nested_machines(state):
+                todo.append((inner, pointer + "".join(f"/{step}" for step in steps)))
 
 
 @dataclass(frozen=True)
@@ -98,3 +132,36 @@ def unsaid(reading: Mapping[str, Json]) -> Iterator[Finding]:
 
 def _machine(value: Mapping[str, Any]) -> dict[str, Json]:
     return {key: value.get(key) for key in ("QueryLanguage", "StartAt", "States")}
+
+
+_WORD = re.compile(r"[^\s,\]}#]+")
+
+
+def reinterpreted_scalars(foreign: Document, code: str) -> Iterator[Finding]:
+    """Yield the scalars of a text that YAML 1.2 would read otherwise than its platform does."""
+    if foreign.source.format == "yaml" and foreign.source.text is not None:
+        yield from _reinterpreted(foreign.value, foreign.span, foreign.source.text, "", code)
+
+
+def _reinterpreted(
+    value: Json, span: Span, text: str, pointer: str, code: str
+) -> Iterator[Finding]:
+    if isinstance(span.members, dict):
+        for key, member in span.members.items():
+            yield from _reinterpreted(value[key], member, text, f"{pointer}/{escape(key)}", code)
+    elif span.members is not None:
+        for index, member in enumerate(span.members):
+            yield from _reinterpreted(value[index], member, text, f"{pointer}/{index}", code)
+    elif type(value) in (bool, int, float):
+        match = _WORD.match(text, span.at)
+        if match is None or match[0][0] in "*&!\"'":
+            return
+        meant = yaml_text.core_scalar(match[0])
+        if meant != value or type(meant) is not type(value):
+            shown = str(value).lower() if type(value) is bool else repr(value)
+            yield Finding(
+                code,
+                f"the platform reads {match[0]} as {shown}",
+                pointer,
+                "put it in quotes if it is text, or write the value that is meant",
+            )

@@ -12,14 +12,14 @@ from asl.core.values import Json
 from asl.core.yaml_schema import CORE, PLATFORM
 from asl.dialects.registry import detect
 
-__all__ = ["formatted", "laid_out"]
+__all__ = ["format_document", "format_json"]
 
 WIDTH: Final = 100
 LIMITS: Final = DOCUMENT_LIMITS._replace(max_yaml_nodes=12_000)
 """What is laid out: comments and styles of YAML are preserved, which makes reading it slower."""
 
 
-def formatted(source: Source, limits: Limits = LIMITS) -> str:
+def format_document(source: Source, limits: Limits = LIMITS) -> str:
     """Return the text of a document in its usual layout; the value is the same.
 
     JSON is indented by two; plain values stand on the line of their object or array where they fit,
@@ -27,13 +27,13 @@ def formatted(source: Source, limits: Limits = LIMITS) -> str:
     indented by two. Raises InvalidDocument for what cannot be read.
     """
     value = _value(source, limits)
-    text = _in_yaml(source.text or "") if source.format == "yaml" else laid_out(value)
+    text = _in_yaml(source.text or "") if source.format == "yaml" else format_json(value)
     if _strictly(_value(Source(source.name, text, source.format), limits)) != _strictly(value):
         raise AslError(f"{source.name or 'the document'} cannot be laid out without changing it")
     return text
 
 
-def laid_out(value: Json) -> str:
+def format_json(value: Json) -> str:
     """Return a value as JSON in the usual layout, without characters that control a terminal."""
     return "\n".join(_lines(value, 0, 0, "")) + "\n"
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import asl
-from asl.dialects.logic import simplified
+from asl.dialects.choice_rules import simplified
 
 pytestmark = pytest.mark.quick
 

@@ -12,9 +12,9 @@ from asl.core.document import Document
 from asl.core.errors import AslError
 from asl.core.source import Source
 from asl.core.values import Json
-from asl.dialects import foreign
-from asl.dialects.base import listed
-from asl.dialects.contenox.reading import METADATA, PROFILES, profile_of, read
+from asl.dialects import foreign_documents
+from asl.dialects.base import parse_names
+from asl.dialects.contenox.reader import METADATA, PROFILES, profile_of, read
 
 __all__ = ["kept", "lost", "reading_of", "restored"]
 
@@ -23,7 +23,7 @@ _SETTINGS = ("token_limit", "debug", "triggers", "routing_strategy")
 
 def kept(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return what a document says of the chain that it was, None if nothing."""
-    return foreign.kept(value, METADATA, "chain")
+    return foreign_documents.kept(value, METADATA, "chain")
 
 
 def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
@@ -34,7 +34,7 @@ def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
     chain: dict[str, Json] = about["chain"]
     reading = about.get("reading", {})
     try:
-        approve = listed("approve", reading.get("approve", ()))
+        approve = parse_names("approve", reading.get("approve", ()))
         again = read(
             Document(chain, Source()),
             profile=about["profile"],
@@ -43,7 +43,7 @@ def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
         )
     except (InvalidDocument, AslError, AttributeError):
         return None
-    return chain if foreign.same(again.value, value) else None
+    return chain if foreign_documents.same(again.value, value) else None
 
 
 def reading_of(value: Mapping[str, Any]) -> dict[str, Json]:

@@ -10,10 +10,9 @@ from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json, type_name
 from asl.dialects.codemie import rules
 from asl.dialects.codemie.config import Config
-from asl.dialects.codemie.machine import Built, built
-from asl.dialects.codemie.options import DEFAULT, Options
-from asl.dialects.foreign import as_platform, document
-from asl.dialects.scalars import otherwise
+from asl.dialects.codemie.machine import CodemieMachine, build_machine
+from asl.dialects.codemie.options import DEFAULT, CodemieOptions
+from asl.dialects.foreign_documents import as_platform, document, reinterpreted_scalars
 
 __all__ = ["METADATA", "config_of", "read"]
 
@@ -23,20 +22,20 @@ FAULT: Final = "CM-YAML"
 
 
 def read(
-    what: Source | Document, limits: Limits = DEFAULT_LIMITS, options: Options = DEFAULT
+    what: Source | Document, limits: Limits = DEFAULT_LIMITS, options: CodemieOptions = DEFAULT
 ) -> Document:
     """Read a workflow as a document; raises InvalidDocument with all that is wrong with it."""
     foreign = what if isinstance(what, Document) else as_platform(what, limits, FAULT)
     foreign = replace(foreign, dialect="codemie")
     _insist_on_object(foreign)
     foreign, config = config_of(foreign, limits)
-    findings = [*otherwise(foreign, "CM-YAML-SCALAR"), *_mode(config)]
+    findings = [*reinterpreted_scalars(foreign, "CM-YAML-SCALAR"), *_mode(config)]
     if not findings or all(each.code != "CM-AUTONOMOUS" for each in findings):
         findings += rules.of_shape(config, options)
         faulty = [each.pointer for each in findings if is_error(each)]
         findings += rules.of_states(config, faulty)
     raise_for_errors(foreign, findings)
-    made = built(config, options)
+    made = build_machine(config, options)
     findings += made.findings
     findings += _unreachable(config, made)
     raise_for_errors(foreign, findings)
@@ -82,7 +81,7 @@ def _mode(config: Config) -> Iterator[Finding]:
 # The document
 
 
-def _unreachable(config: Config, made: Built) -> Iterator[Finding]:
+def _unreachable(config: Config, made: CodemieMachine) -> Iterator[Finding]:
     for name, state in config.states.items():
         if name not in made.reached:
             yield Finding(
@@ -92,7 +91,7 @@ def _unreachable(config: Config, made: Built) -> Iterator[Finding]:
             )
 
 
-def _document(config: Config, made: Built, options: Options) -> dict[str, Json]:
+def _document(config: Config, made: CodemieMachine, options: CodemieOptions) -> dict[str, Json]:
     about = config.about or {}
     comment = about.get("description", config.value.get("description"))
     value: dict[str, Json] = {} if type(comment) is not str else {"Comment": comment}
@@ -109,7 +108,7 @@ def _document(config: Config, made: Built, options: Options) -> dict[str, Json]:
     return {**value, "Metadata": {METADATA: kept}}
 
 
-def _kept(state: Mapping[str, Json], made: Built) -> Json:
+def _kept(state: Mapping[str, Json], made: CodemieMachine) -> Json:
     """Return what is kept of a state: all but the task's text, which stands in the machine."""
     if state["id"] not in made.reached or "assistant_id" not in state or len(state["id"]) > 70:
         return state

@@ -1,20 +1,20 @@
 """Steps with machines within: branches side by side, and a body for each item."""
 
 from asl.core.values import Json
-from asl.dialects.flujo.blueprint import Body, Step
+from asl.dialects.expressions import handed, query
+from asl.dialects.flujo.blueprint import BlueprintStep, StepBody
+from asl.dialects.flujo.loop_state import read_loop_state
 from asl.dialects.flujo.machine.agents import asking
+from asl.dialects.flujo.machine.build_context import INPUT, RESULT, Failing, Then
 from asl.dialects.flujo.machine.states import States
 from asl.dialects.flujo.machine.steps import passing
-from asl.dialects.flujo.machine.terms import INPUT, RESULT, Failing, Then
-from asl.dialects.flujo.rounds import rounds_of
-from asl.dialects.queries import handed, query
 from asl.expr.flujo.control_flow import REDUCERS
 from asl.expr.jsonata.javascript import literal
 
 __all__ = ["iteration", "parallel", "router"]
 
 
-def parallel(states: States, step: Step, then: Then, failing: Failing | None) -> None:
+def parallel(states: States, step: BlueprintStep, then: Then, failing: Failing | None) -> None:
     """Build the Parallel of a parallel step, and the agent that reduces its results."""
     name = states.name(step)
     bodies = step.branches
@@ -59,7 +59,12 @@ def parallel(states: States, step: Step, then: Then, failing: Failing | None) ->
 
 
 def _reducing(
-    states: States, step: Step, name: str, function: str, then: Then, failing: Failing | None
+    states: States,
+    step: BlueprintStep,
+    name: str,
+    function: str,
+    then: Then,
+    failing: Failing | None,
 ) -> None:
     states.found(
         "FL-CODE",
@@ -74,7 +79,7 @@ def _reducing(
     asking(states, step, name, function, arguments, then, failing)
 
 
-def router(states: States, step: Step, then: Then, failing: Failing | None) -> None:
+def router(states: States, step: BlueprintStep, then: Then, failing: Failing | None) -> None:
     """Build an agent that names branches, and those branches side by side."""
     name, agent = states.name(step), step.spec["router_agent"]
     if isinstance(agent, dict):
@@ -114,7 +119,7 @@ def router(states: States, step: Step, then: Then, failing: Failing | None) -> N
     states.put(following, state | states.going(then), step.pointer)
 
 
-def iteration(states: States, step: Step, then: Then, failing: Failing | None) -> None:
+def iteration(states: States, step: BlueprintStep, then: Then, failing: Failing | None) -> None:
     """Build the Map of a map step."""
     name, source = states.name(step), step.spec["iterable_input"]
     body = step.body("map", "body")
@@ -128,7 +133,7 @@ def iteration(states: States, step: Step, then: Then, failing: Failing | None) -
             inner.states[start] = {"Type": "Pass", "End": True}
         processor = inner.machine(start)
     items = literal(source) if isinstance(source, list) else states.call("items", literal(source))
-    around = rounds_of(step)
+    around = read_loop_state(step)
     if around.first:
         following = states.whole.part(name, "items")
         prepared = query(states.call("prepared", literal(around.first)))
@@ -152,7 +157,7 @@ def iteration(states: States, step: Step, then: Then, failing: Failing | None) -
 
 
 def _forked(
-    states: States, body: Body, name: str, lead: dict[str, Json] | None = None
+    states: States, body: StepBody, name: str, lead: dict[str, Json] | None = None
 ) -> dict[str, Json]:
     """Build a branch; one that fails hands back its message, so that the others go on."""
     branch = states.fork(name)

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from asl.dialects.plain import leads
+from asl.dialects.jsonpath_form import leads
 
-__all__ = ["Answered", "last_of"]
+__all__ = ["AvailableResults", "last_of"]
 
 
 def last_of(iteration: Mapping[str, Any], owners: Mapping[str, str]) -> str | None:
@@ -18,7 +18,7 @@ def last_of(iteration: Mapping[str, Any], owners: Mapping[str, str]) -> str | No
     return next((each for each in ends if each is not None), None)
 
 
-class Answered:
+class AvailableResults:
     """The keys of a document's answers, by the state in front of which they are there for sure."""
 
     def __init__(

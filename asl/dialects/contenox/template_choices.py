@@ -24,18 +24,18 @@ from asl.expr.contenox.templates import (
 from asl.expr.contenox.texts import template_text
 from asl.expr.text_matching import escape_glob
 
-__all__ = ["Beyond", "Case", "cases", "rule"]
+__all__ = ["NoRuleEquivalent", "TemplateCase", "cases", "rule"]
 
 Rule = dict[str, Json]
 Find = Callable[[tuple[str, ...]], str | None]
 """Returns the path of a variable of the chain, None or nothing if there is none."""
 
 
-class Beyond(Exception):
+class NoRuleEquivalent(Exception):
     """No rule says this condition."""
 
 
-class Case(NamedTuple):
+class TemplateCase(NamedTuple):
     """What is filled in where a condition holds, or none does, and the branch that is taken then.
 
     No branch is the default, None where there is none.
@@ -46,7 +46,7 @@ class Case(NamedTuple):
     branch: Branch | None
 
 
-def cases(chain: Chain, task: Task) -> list[Case] | None:
+def cases(chain: Chain, task: Task) -> list[TemplateCase] | None:
     """Return the cases of a task that only decides, None for any other."""
     if task.handler != "parse_transition" or not task.template or task.on_failure is not None:
         return None
@@ -67,7 +67,7 @@ def cases(chain: Chain, task: Task) -> list[Case] | None:
         (test, text, next((each for each in explicit if each.when == word), default))
         for test, text, word in words
     )
-    return [Case(*each) for each in found] or None
+    return [TemplateCase(*each) for each in found] or None
 
 
 def _listed(nodes: Sequence[Node]) -> list[tuple[Expression | None, str]] | None:
@@ -124,7 +124,7 @@ _PATTERNS: Final[Mapping[str, str]] = {
 
 
 def rule(test: Expression, find: Find) -> Rule | bool:
-    """Return a condition as a rule, or its truth where it is known; raises Beyond."""
+    """Return a condition as a rule, or its truth where it is known; raises NoRuleEquivalent."""
     match test:
         case TemplateConstant(value):
             return bool(value)
@@ -149,7 +149,7 @@ def rule(test: Expression, find: Find) -> Rule | bool:
         ):
             pattern = _PATTERNS[word].format(escape_glob(part))
             return {"Variable": _path(names, find), "StringMatches": pattern}
-    raise Beyond
+    raise NoRuleEquivalent
 
 
 def _joined(every: bool, parts: list[Rule | bool]) -> Rule | bool:
@@ -181,7 +181,7 @@ def _equal(one: Expression, other: Expression, find: Find) -> Rule | bool:
             }
         case TemplateField(names), TemplateConstant(value):
             return {"Variable": _path(names, find), f"{_kind(value)}Equals": value}
-    raise Beyond
+    raise NoRuleEquivalent
 
 
 def _kind(value: Json) -> str:
@@ -192,11 +192,11 @@ def _kind(value: Json) -> str:
         return "Numeric"
     if isinstance(value, str):
         return "String"
-    raise Beyond
+    raise NoRuleEquivalent
 
 
 def _path(names: tuple[str, ...], find: Find) -> str:
     found = find(names)
     if not found:
-        raise Beyond
+        raise NoRuleEquivalent
     return str(found)  # of a text that knows that it is a path only the text

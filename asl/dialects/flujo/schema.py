@@ -6,15 +6,15 @@ from typing import Any, Final
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.pointers import escape
 from asl.core.values import Json, type_name
-from asl.dialects import shapes
+from asl.dialects import schema
 from asl.dialects.flujo.blueprint import EVENTS, KINDS
-from asl.dialects.shapes import (
+from asl.dialects.schema import (
     BOOLEAN,
     OBJECT,
     TEXT,
     Codes,
-    Items,
-    Shape,
+    ListSchema,
+    ObjectSchema,
     anything,
     filled,
     is_a,
@@ -58,7 +58,7 @@ def _rounds(value: Json) -> str | None:
     return None if 1 <= value <= 100_000 else "must be from 1 to 100000"
 
 
-_CONFIG = Shape(
+_CONFIG = ObjectSchema(
     {
         "max_retries": _count,
         "timeout_s": _limit,
@@ -75,7 +75,7 @@ _CONFIG = Shape(
     },
     near_misses={"retries": "the key is max_retries", "retry": "the key is max_retries"},
 )  # fmt: skip
-_AGENT = Shape({"id": TEXT, "path": TEXT, "params": _NULLABLE_OBJECT})
+_AGENT = ObjectSchema({"id": TEXT, "path": TEXT, "params": _NULLABLE_OBJECT})
 
 
 def _agent(value: Json) -> str | None:
@@ -97,8 +97,8 @@ _COMMON: Final[Mapping[str, Any]] = {
     ),
 }  # fmt: skip
 _BODY = is_a("array", "object", "null")
-_ROUTER = Shape({"router_agent": _name, "branches": OBJECT}, ("router_agent", "branches"))
-_LOOP = Shape(
+_ROUTER = ObjectSchema({"router_agent": _name, "branches": OBJECT}, ("router_agent", "branches"))
+_LOOP = ObjectSchema(
     {
         "body": _BODY,
         "max_loops": _rounds,
@@ -117,7 +117,7 @@ _LOOP = Shape(
     ("body",),
     {"steps": "the key is body", "until": "the key is exit_expression"},
 )  # fmt: skip
-_MAP = Shape(
+_MAP = ObjectSchema(
     {
         "iterable_input": is_a("string", "array"),
         "body": _BODY,
@@ -132,7 +132,7 @@ _MAP = Shape(
     },
 )
 _BRANCHED: Final[Mapping[str, Any]] = {"branches": OBJECT}
-_OF_STEP = Shape(
+_OF_STEP = ObjectSchema(
     {
         **_COMMON,
         "uses": _NULLABLE_TEXT,
@@ -142,10 +142,10 @@ _OF_STEP = Shape(
     },
     near_misses={"retries": "say config: {max_retries: ...}", "next": "steps follow each other"},
 )
-SHAPES: Final[Mapping[str, Shape]] = {
+SHAPES: Final[Mapping[str, ObjectSchema]] = {
     "step": _OF_STEP,
-    "hitl": Shape({**_COMMON, "message": _NULLABLE_TEXT, "sink_to": _NULLABLE_TEXT}),
-    "parallel": Shape(
+    "hitl": ObjectSchema({**_COMMON, "message": _NULLABLE_TEXT, "sink_to": _NULLABLE_TEXT}),
+    "parallel": ObjectSchema(
         {
             **_COMMON,
             **_BRANCHED,
@@ -158,7 +158,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
         },
         ("branches",),
     ),
-    "conditional": Shape(
+    "conditional": ObjectSchema(
         {
             **_COMMON,
             **_BRANCHED,
@@ -169,11 +169,11 @@ SHAPES: Final[Mapping[str, Shape]] = {
         ("branches",),
         {"default": "the key is default_branch"},
     ),
-    "loop": Shape({**_COMMON, "loop": _LOOP}, ("loop",)),
-    "map": Shape({**_COMMON, "map": _MAP}, ("map",)),
-    "dynamic_router": Shape({**_COMMON, "router": _ROUTER}, ("router",)),
-    "cache": Shape({**_COMMON, "wrapped_step": OBJECT}, ("wrapped_step",)),
-    "agentic_loop": Shape(
+    "loop": ObjectSchema({**_COMMON, "loop": _LOOP}, ("loop",)),
+    "map": ObjectSchema({**_COMMON, "map": _MAP}, ("map",)),
+    "dynamic_router": ObjectSchema({**_COMMON, "router": _ROUTER}, ("router",)),
+    "cache": ObjectSchema({**_COMMON, "wrapped_step": OBJECT}, ("wrapped_step",)),
+    "agentic_loop": ObjectSchema(
         {
             **_COMMON,
             "planner": filled,
@@ -183,7 +183,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
         },
         ("planner",),
     ),
-    "StateMachine": Shape(
+    "StateMachine": ObjectSchema(
         {
             **_COMMON,
             "start_state": _SCALAR,
@@ -201,12 +201,12 @@ SHAPES: Final[Mapping[str, Shape]] = {
     ),
 }
 """The shape of each kind of step."""
-_RULE = Shape(
+_RULE = ObjectSchema(
     {"from": anything, "on": anything, "to": _SCALAR, "when": _NULLABLE_TEXT},
     ("from", "on", "to"),
     {"condition": "the key is when", "if": "the key is when", "event": "the key is on"},
 )
-_BLUEPRINT = Shape(
+_BLUEPRINT = ObjectSchema(
     {
         "version": _SCALAR,
         "name": is_a("string", "null"),
@@ -222,7 +222,7 @@ _BLUEPRINT = Shape(
         "states": "they belong to a step of kind StateMachine",
     },
 )
-_DECLARED = Shape(
+_DECLARED = ObjectSchema(
     {
         "model": TEXT,
         "system_prompt": is_a("string", "object"),
@@ -246,13 +246,13 @@ def check(value: Json) -> Iterator[Finding]:
         hint = "list the steps under steps:"
         yield Finding("FL-STEPS", "there is no list of steps", at, hint, at_key=True)
         return
-    yield from shapes.check(value, _BLUEPRINT, "", _CODES)
+    yield from schema.check(value, _BLUEPRINT, "", _CODES)
     agents = value.get("agents")
     for name, each in (agents if type(agents) is dict else {}).items():
-        yield from shapes.check(each, _DECLARED, f"/agents/{escape(name)}", _CODES)
+        yield from schema.check(each, _DECLARED, f"/agents/{escape(name)}", _CODES)
     imports = value.get("imports")
     for name, each in (imports if type(imports) is dict else {}).items():
-        yield from shapes.check(each, TEXT, f"/imports/{escape(name)}", _CODES)
+        yield from schema.check(each, TEXT, f"/imports/{escape(name)}", _CODES)
     yield from _body(value["steps"], "/steps")
 
 
@@ -290,8 +290,8 @@ def _step(value: Json, pointer: str) -> Iterator[Finding]:
         message = "a step needs a name"
         yield Finding("FL-NAME", message, pointer, "its output is found by it", at_key=True)
     if isinstance(value.get("agent"), dict):
-        yield from shapes.check(value["agent"], _AGENT, f"{pointer}/agent", _CODES)
-    yield from shapes.check(value, SHAPES[kind], pointer, _CODES)
+        yield from schema.check(value["agent"], _AGENT, f"{pointer}/agent", _CODES)
+    yield from schema.check(value, SHAPES[kind], pointer, _CODES)
     if kind == "StateMachine":
         yield from _machine(value, pointer)
     for each, at in _bodies(kind, value, pointer):
@@ -330,7 +330,7 @@ def _machine(value: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
         yield Finding("FL-STATES", "a state machine needs states", at, hint, at_key=True)
     ends = value.get("end_states")
     if type(ends) is list:
-        yield from shapes.check(ends, Items(_SCALAR), f"{pointer}/end_states", _CODES)
+        yield from schema.check(ends, ListSchema(_SCALAR), f"{pointer}/end_states", _CODES)
     rules = value.get("transitions")
     if type(rules) is not list or type(states) is not dict:
         return
@@ -342,7 +342,7 @@ def _machine(value: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
 def _rule(
     rule: Json, states: Mapping[str, Json], known: list[str], pointer: str
 ) -> Iterator[Finding]:
-    yield from shapes.check(rule, _RULE, pointer, _CODES)
+    yield from schema.check(rule, _RULE, pointer, _CODES)
     if type(rule) is not dict:
         return
     source, event, target = rule.get("from"), rule.get("on"), rule.get("to")

@@ -1,16 +1,16 @@
 """Steps that ask people, and the rules of a state machine that hold while they are asked."""
 
 from asl.core.values import Json
-from asl.dialects.flujo.blueprint import Rule, Step
+from asl.dialects.expressions import query
+from asl.dialects.flujo.blueprint import BlueprintStep, Rule
+from asl.dialects.flujo.machine.build_context import RESULT, Failing, Then
 from asl.dialects.flujo.machine.states import States
-from asl.dialects.flujo.machine.terms import RESULT, Failing, Then
-from asl.dialects.queries import query
 from asl.expr.jsonata.javascript import literal
 
-__all__ = ["asked_at", "question"]
+__all__ = ["approval", "approval_entry"]
 
 
-def question(states: States, step: Step, then: Then, failing: Failing | None) -> None:
+def approval(states: States, step: BlueprintStep, then: Then, failing: Failing | None) -> None:
     """Build an Approval, and the rules of a pause before it."""
     name = states.name(step)
     flags = literal(step.flags) if step.flags else None
@@ -21,13 +21,13 @@ def question(states: States, step: Step, then: Then, failing: Failing | None) ->
         _pausing(states, step, name, flags)
 
 
-def asked_at(states: States, step: Step) -> str:
+def approval_entry(states: States, step: BlueprintStep) -> str:
     """Return the state that a question begins with: its rules, where they may lead away."""
     name = states.name(step)
     return f"{name}:pause" if _leaves(states, step) else name
 
 
-def _approval(states: States, step: Step, output: str) -> dict[str, Json]:
+def _approval(states: States, step: BlueprintStep, output: str) -> dict[str, Json]:
     message = step.value.get("message")
     if message is None and isinstance(step.value.get("input"), str):
         message = step.value["input"]
@@ -37,7 +37,7 @@ def _approval(states: States, step: Step, output: str) -> dict[str, Json]:
     return {"Type": "Approval", "Prompt": prompt, "Options": ["*"], "Output": query(output)}
 
 
-def _pausing(states: States, step: Step, name: str, flags: str | None) -> None:
+def _pausing(states: States, step: BlueprintStep, name: str, flags: str | None) -> None:
     """Build the rules of a pause, and the question for each state that they lead to."""
     assert states.state is not None
     state, entry = states.state, f"{name}:pause"
@@ -72,7 +72,7 @@ def _pausing(states: States, step: Step, name: str, flags: str | None) -> None:
 
 
 def _paused(
-    states: States, step: Step, rule: Rule, name: str, flags: str | None
+    states: States, step: BlueprintStep, rule: Rule, name: str, flags: str | None
 ) -> dict[str, Json]:
     """Return the way to a question whose answer begins another state."""
     assert states.state is not None
@@ -86,14 +86,14 @@ def _paused(
     return {"Output": query(states.call("pause", literal(rule.target))), "Next": asked}
 
 
-def _leaves(states: States, step: Step) -> bool:
+def _leaves(states: States, step: BlueprintStep) -> bool:
     """Whether a pause may lead to another state."""
     return states.state is not None and any(
         rule.target != states.state.name for rule in _ways(states, step)
     )
 
 
-def _ways(states: States, step: Step) -> list[Rule]:
+def _ways(states: States, step: BlueprintStep) -> list[Rule]:
     """Return the rules of a pause, up to the first one that always holds."""
     if states.state is None:
         return []

@@ -10,13 +10,12 @@ from asl.core.document import Composition, Document
 from asl.core.errors import AslError
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
-from asl.dialects import scalars
-from asl.dialects.flujo import rules, shape
+from asl.dialects.flujo import rules, schema
 from asl.dialects.flujo.blueprint import Blueprint
 from asl.dialects.flujo.imports import Linker
-from asl.dialects.flujo.machine import Built, built
-from asl.dialects.flujo.options import Options
-from asl.dialects.foreign import as_platform, document
+from asl.dialects.flujo.machine import FlujoMachine, build_machine
+from asl.dialects.flujo.options import FlujoOptions
+from asl.dialects.foreign_documents import as_platform, document, reinterpreted_scalars
 
 __all__ = ["METADATA", "read"]
 
@@ -28,17 +27,20 @@ FAULT: Final = "FL-YAML"
 def read(
     what: Source | Document,
     limits: Limits = DEFAULT_LIMITS,
-    options: Options | None = None,
+    options: FlujoOptions | None = None,
     files: Files | None = None,
 ) -> Document:
     """Read a blueprint as a document; raises InvalidDocument with all that is wrong with it.
 
     What it imports is looked for among the *files*.
     """
-    options = options or Options()
+    options = options or FlujoOptions()
     foreign = what if isinstance(what, Document) else as_platform(what, limits, FAULT)
     foreign = replace(foreign, dialect="flujo")
-    findings = [*scalars.otherwise(foreign, "FL-YAML-SCALAR"), *shape.check(foreign.value)]
+    findings = [
+        *reinterpreted_scalars(foreign, "FL-YAML-SCALAR"),
+        *schema.check(foreign.value),
+    ]
     raise_for_errors(foreign, findings)
     linker = Linker(files, limits)
     blueprint = linker.blueprint(foreign.value)
@@ -48,13 +50,13 @@ def read(
         foreign = replace(foreign, composition=Composition(foreign.value, {}, homes))
     raise_for_errors(foreign, findings)
     _ends(blueprint, options)
-    made = built(blueprint, options)
+    made = build_machine(blueprint, options)
     findings += made.findings
     value = _document(blueprint, made, options, linker.kept)
     return document(foreign, value, made.origins, findings, homes)
 
 
-def _ends(blueprint: Blueprint, options: Options) -> None:
+def _ends(blueprint: Blueprint, options: FlujoOptions) -> None:
     """Raise AslError for an end state that shall fail the run and is in no machine."""
     if not options.fail_states:
         return
@@ -74,7 +76,7 @@ def _end_states(blueprint: Blueprint) -> Iterator[str]:
 
 
 def _document(
-    blueprint: Blueprint, made: Built, options: Options, imported: Mapping[str, Json]
+    blueprint: Blueprint, made: FlujoMachine, options: FlujoOptions, imported: Mapping[str, Json]
 ) -> dict[str, Json]:
     comment = blueprint.value.get("description") or blueprint.value.get("name")
     value: dict[str, Json] = {"Comment": comment} if isinstance(comment, str) else {}

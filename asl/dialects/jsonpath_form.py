@@ -16,14 +16,23 @@ from asl.core.diagnostics import Finding
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.names import FreshNames
+from asl.states.machines import nested_machines
 
-__all__ = ["Plain", "leads", "path_to", "reached", "returned_to"]
+__all__ = [
+    "JsonPathForm",
+    "leads",
+    "missing_value_loss",
+    "path_to",
+    "reached",
+    "reads_data",
+    "returned_to",
+]
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 @dataclass
-class Plain:
+class JsonPathForm:
     """A machine that is said again, and what is lost by that."""
 
     states: dict[str, Json] = field(default_factory=dict)
@@ -129,3 +138,45 @@ def returned_to(start: str, states: Mapping[str, Any]) -> str | None:
         elif target in states and target not in closed:
             open_[target] = leads(states[target])
     return None
+
+
+_VARIABLE: Final = re.compile(r"\$[A-Za-z_]")
+_HARMLESS: Final = frozenset(("Comment", "Agent", "Resource", "Type", "Next"))
+
+
+def missing_value_loss(value: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what there is to say, once, of a document in which a value may be missing.
+
+    It stands where the first such value is read.
+    """
+    place = next(_reading_places(value, ""), None)
+    if place is not None:
+        message = "here, and wherever data is read, what is missing fails no run there"
+        hint = "it is nothing, null, or left as it stands"
+        yield Finding("L-MISSING", message, place, hint, at_key=True)
+
+
+def _reading_places(machine: Mapping[str, Any], pointer: str) -> Iterator[str]:
+    """Yield where the states of a machine read data that may not be there."""
+    for name, state in machine["States"].items():
+        place = f"{pointer}/States/{escape(name)}"
+        inner = [*nested_machines(state)]
+        within = {steps[0] for steps, _ in inner}
+        for key, each in state.items():
+            if key not in _HARMLESS and key not in within and reads_data(each):
+                yield f"{place}/{escape(key)}"
+        if "Choices" in state and "Default" not in state and state["Type"] == "Choice":
+            yield f"{place}/Choices"
+        for steps, each in inner:
+            yield from _reading_places(each, place + "".join(f"/{step}" for step in steps))
+
+
+def reads_data(value: Json) -> bool:
+    """Whether a field has a path, an intrinsic function or a query."""
+    if isinstance(value, dict):
+        return any(key.endswith(".$") or reads_data(each) for key, each in value.items())
+    if isinstance(value, list):
+        return any(map(reads_data, value))
+    if not isinstance(value, str):
+        return False
+    return value.startswith(("$.", "$[", "$$.", "{%")) or _VARIABLE.match(value) is not None

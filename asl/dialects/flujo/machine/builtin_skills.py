@@ -3,17 +3,17 @@
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from asl.dialects.flujo.blueprint import Step
+from asl.dialects.flujo.blueprint import BlueprintStep
 from asl.dialects.flujo.machine.states import States
 from asl.expr.jsonata.javascript import literal
 
 __all__ = ["BUILTINS", "CONFIRMATION"]
 
-Builtin: TypeAlias = Callable[[States, Step, str], str | None]
+Builtin: TypeAlias = Callable[[States, BlueprintStep, str], str | None]
 
 
 def _written(function: str) -> Builtin:
-    def build(states: States, step: Step, name: str) -> str | None:
+    def build(states: States, step: BlueprintStep, name: str) -> str | None:
         held = step.params or step.value.get("input")
         if not isinstance(held, dict) or not isinstance(held.get("path"), str):
             return None
@@ -23,7 +23,7 @@ def _written(function: str) -> Builtin:
     return build
 
 
-def _got(states: States, step: Step, name: str) -> str | None:
+def _got(states: States, step: BlueprintStep, name: str) -> str | None:
     held = step.params or step.value.get("input")
     if not isinstance(held, dict) or not isinstance(held.get("path"), str):
         return None

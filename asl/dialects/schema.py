@@ -17,9 +17,9 @@ __all__ = [
     "TEXT",
     "TEXTS",
     "Codes",
-    "Items",
-    "Members",
-    "Shape",
+    "ListSchema",
+    "MapSchema",
+    "ObjectSchema",
     "anything",
     "check",
     "filled",
@@ -37,11 +37,11 @@ class Codes(NamedTuple):
     unknown: str
 
 
-Kind: TypeAlias = "Callable[[Json], str | None] | Shape | Items | Members"
+Kind: TypeAlias = "Callable[[Json], str | None] | ObjectSchema | ListSchema | MapSchema"
 
 
 @dataclass(frozen=True)
-class Shape:
+class ObjectSchema:
     """An object: its keys with what they hold, which must be there, and keys often meant."""
 
     keys: Mapping[str, Any]
@@ -55,14 +55,14 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Items:
+class ListSchema:
     """A list, and what its items are."""
 
     kind: Any
 
 
 @dataclass(frozen=True)
-class Members:
+class MapSchema:
     """An object of any keys, and what stands under each."""
 
     kind: Any
@@ -120,7 +120,7 @@ def _range(least: float, most: float | None) -> str:
 
 
 TEXT, BOOLEAN, OBJECT = is_a("string"), is_a("boolean"), is_a("object")
-TEXTS = Items(TEXT)
+TEXTS = ListSchema(TEXT)
 
 
 def anything(value: Json) -> str | None:
@@ -136,15 +136,15 @@ def check(value: Json, kind: Kind, pointer: str, codes: Codes) -> list[Finding]:
 
 
 def _check(value: Json, kind: Kind, pointer: str, codes: Codes, found: list[Finding]) -> None:
-    if type(kind) is Shape:
+    if type(kind) is ObjectSchema:
         _object(value, kind, pointer, codes, found)
-    elif type(kind) is Items:
+    elif type(kind) is ListSchema:
         if type(value) is not list:
             found.append(_misfit(value, "must be an array", pointer, codes))
             return
         for index, item in enumerate(value):
             _check(item, kind.kind, f"{pointer}/{index}", codes, found)
-    elif type(kind) is Members:
+    elif type(kind) is MapSchema:
         if type(value) is not dict:
             found.append(_misfit(value, "must be an object", pointer, codes))
             return
@@ -174,7 +174,9 @@ def _misfit(value: Json, complaint: str, pointer: str, codes: Codes) -> Finding:
     return Finding(codes.misfit, message, pointer, hint, at_key=value is None)
 
 
-def _object(value: Json, shape: Shape, pointer: str, codes: Codes, found: list[Finding]) -> None:
+def _object(
+    value: Json, shape: ObjectSchema, pointer: str, codes: Codes, found: list[Finding]
+) -> None:
     if type(value) is not dict:
         found.append(_misfit(value, "must be an object", pointer, codes))
         return
@@ -191,7 +193,7 @@ def _object(value: Json, shape: Shape, pointer: str, codes: Codes, found: list[F
             found.append(_without_effect(key, shape, f"{pointer}/{escape(key)}", codes))
 
 
-def _without_effect(key: str, shape: Shape, place: str, codes: Codes) -> Finding:
+def _without_effect(key: str, shape: ObjectSchema, place: str, codes: Codes) -> Finding:
     if key in shape.near_misses:
         message = f"{key!r} has no effect here"
         return Finding(codes.near_miss, message, place, shape.near_misses[key], at_key=True)

@@ -13,16 +13,16 @@ from asl.core.document import Document
 from asl.core.errors import AslError
 from asl.core.source import Source
 from asl.core.values import Json
-from asl.dialects import foreign
-from asl.dialects.flujo.options import options_of
-from asl.dialects.flujo.reading import METADATA, read
+from asl.dialects import foreign_documents
+from asl.dialects.flujo.options import parse_options
+from asl.dialects.flujo.reader import METADATA, read
 
 __all__ = ["imported", "kept", "lost", "restored"]
 
 
 def kept(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return what a document says of the blueprint that it was, None if nothing."""
-    return foreign.kept(value, METADATA, "blueprint")
+    return foreign_documents.kept(value, METADATA, "blueprint")
 
 
 def imported(value: Mapping[str, Any]) -> dict[str, Json]:
@@ -41,10 +41,10 @@ def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
     blueprint: dict[str, Json] = about["blueprint"]
     try:
         files = MappedFiles(imported(value)) if imported(value) else None
-        again = read(Document(blueprint, Source()), options=options_of(**reading), files=files)
+        again = read(Document(blueprint, Source()), options=parse_options(**reading), files=files)
     except (InvalidDocument, AslError, TypeError):
         return None
-    return blueprint if foreign.same(again.value, value) else None
+    return blueprint if foreign_documents.same(again.value, value) else None
 
 
 def lost(document: Document) -> Iterator[Finding]:

@@ -9,10 +9,11 @@ from asl.core.values import Json
 from asl.expr import templates
 from asl.expr.intrinsics import grammar
 from asl.expr.intrinsics.strings import FormatPlaceholder, template
+from asl.expr.jsonata.javascript import literal
 
-__all__ = ["Path", "computes", "inserted", "parts_of", "said", "texted"]
+__all__ = ["TextReference", "computes", "handed", "inserted", "parts_of", "query", "said", "texted"]
 
-_SPECIAL: Final = re.compile(r"[\\'{}]")
+_FORMAT_SPECIAL: Final = re.compile(r"[\\'{}]")
 
 
 def computes(value: Json, *, jsonata: bool) -> bool:
@@ -27,26 +28,29 @@ def computes(value: Json, *, jsonata: bool) -> bool:
     return jsonata and isinstance(value, str) and "{%" in value
 
 
-class Path(str):
+class TextReference(str):
     """A part of a text that is the value of a path, or of a call of an intrinsic function."""
 
 
 def said(parts: Iterable[str]) -> tuple[str, Json]:
     """Return how a field of a payload template ends that gives a text of these parts, and it."""
     listed = [each for each in parts if each]
-    paths = [each for each in listed if isinstance(each, Path)]
+    paths = [each for each in listed if isinstance(each, TextReference)]
     if not paths:
         return "", "".join(listed)
     if listed == paths and len(paths) == 1:
         return ".$", str(paths[0])
-    shown = ("{}" if isinstance(each, Path) else _SPECIAL.sub(r"\\\g<0>", each) for each in listed)
+    shown = (
+        "{}" if isinstance(each, TextReference) else _FORMAT_SPECIAL.sub(r"\\\g<0>", each)
+        for each in listed
+    )
     return ".$", f"States.Format('{''.join(shown)}', {', '.join(paths)})"
 
 
 def texted(parts: Iterable[str]) -> tuple[str, Json]:
     """Return the same, where the value of a path alone is to be a text, too."""
     listed = [each for each in parts if each]
-    if len(listed) == 1 and isinstance(listed[0], Path):
+    if len(listed) == 1 and isinstance(listed[0], TextReference):
         return ".$", f"States.Format('{{}}', {listed[0]})"
     return said(listed)
 
@@ -57,7 +61,7 @@ def inserted(text: str) -> list[str]:
         parts = templates.parse_text(text)
     except ExpressionFault:
         return [text]
-    return [each if isinstance(each, str) else Path(each.text) for each in parts]
+    return [each if isinstance(each, str) else TextReference(each.text) for each in parts]
 
 
 def parts_of(text: Json) -> list[str] | None:
@@ -78,4 +82,20 @@ def parts_of(text: Json) -> list[str] | None:
     if len(places) != len(given) or any(each.decimals is not None for each in places):
         return None
     paths = iter(given)
-    return [each if isinstance(each, str) else Path(next(paths).text) for each in parts]  # type: ignore[union-attr]
+    return [each if isinstance(each, str) else TextReference(next(paths).text) for each in parts]  # type: ignore[union-attr]
+
+
+def query(source: str) -> str:
+    """Return an expression between its delimiters."""
+    return f"{{% {source} %}}"
+
+
+def handed(value: Json) -> Json:
+    """Return a value that is handed over as it is: what looks like an expression is a text."""
+    if isinstance(value, dict):
+        return {key: handed(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [handed(each) for each in value]
+    if isinstance(value, str) and ("{%" in value or "%}" in value):
+        return query(literal(value))
+    return value

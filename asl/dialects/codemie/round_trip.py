@@ -13,13 +13,13 @@ from asl.core.diagnostics import Finding, InvalidDocument
 from asl.core.document import Document
 from asl.core.source import Source
 from asl.core.values import Json
-from asl.dialects import foreign
+from asl.dialects import foreign_documents
 from asl.dialects.codemie.config import Config
-from asl.dialects.codemie.machine import built
-from asl.dialects.codemie.options import NAMES, Options
-from asl.dialects.codemie.reading import METADATA, read
+from asl.dialects.codemie.machine import build_machine
+from asl.dialects.codemie.options import NAMES, CodemieOptions
+from asl.dialects.codemie.reader import METADATA, read
 from asl.dialects.codemie.tasks import INPUT
-from asl.dialects.yaml_writer import written
+from asl.dialects.yaml_writer import to_yaml
 from asl.states.machines import nested_machines
 
 __all__ = ["kept", "lost", "owners", "restored", "workflow", "wrapped"]
@@ -39,7 +39,7 @@ _SETTINGS = (
 
 def kept(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return what a document says of the workflow that it was, None if nothing."""
-    return foreign.kept(value, METADATA, "config")
+    return foreign_documents.kept(value, METADATA, "config")
 
 
 def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
@@ -57,7 +57,7 @@ def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
         again = read(Document(whole, Source()), options=_options(about))
     except InvalidDocument:
         return None
-    return whole if foreign.same(again.value, value) else None
+    return whole if foreign_documents.same(again.value, value) else None
 
 
 def workflow(value: Mapping[str, Any]) -> Config:
@@ -69,14 +69,16 @@ def workflow(value: Mapping[str, Any]) -> Config:
 
 def owners(value: Mapping[str, Any]) -> Mapping[str, str]:
     """Return the states of the workflow to which those of a document belong."""
-    return built(workflow(value), _options(value["Metadata"][METADATA])).owners
+    return build_machine(workflow(value), _options(value["Metadata"][METADATA])).owners
 
 
-def _options(about: Mapping[str, Any]) -> Options:
+def _options(about: Mapping[str, Any]) -> CodemieOptions:
     """Return how the workflow was read."""
     told = about.get("reading")
     known = told.items() if type(told) is dict else ()
-    return Options(**{name: each for name, each in known if name in NAMES and type(each) is bool})
+    return CodemieOptions(
+        **{name: each for name, each in known if name in NAMES and type(each) is bool}
+    )
 
 
 def _with_task(state: Any, texts: Mapping[str, str]) -> Json:
@@ -121,7 +123,7 @@ def wrapped(config: dict[str, Json], about: Mapping[str, Any]) -> dict[str, Json
     if about.get("form") == "wrapped":
         return {**about.get("about", {}), "execution_config": config}
     if about.get("form") == "api":
-        return {**about.get("about", {}), "yaml_config": written(config)}
+        return {**about.get("about", {}), "yaml_config": to_yaml(config)}
     return config
 
 

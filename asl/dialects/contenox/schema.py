@@ -5,16 +5,16 @@ from typing import Final
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json, type_name
-from asl.dialects import shapes
-from asl.dialects.shapes import (
+from asl.dialects import schema
+from asl.dialects.schema import (
     BOOLEAN,
     OBJECT,
     TEXT,
     TEXTS,
     Codes,
-    Items,
-    Members,
-    Shape,
+    ListSchema,
+    MapSchema,
+    ObjectSchema,
     anything,
     is_a,
 )
@@ -43,7 +43,7 @@ def _retries(value: Json) -> str | None:
     return complaint or (None if value <= MOST else f"must be {MOST} or less")
 
 
-_RETRY = Shape(
+_RETRY = ObjectSchema(
     {
         "max_attempts": _whole,
         "initial_backoff": TEXT,
@@ -54,7 +54,7 @@ _RETRY = Shape(
         "fallback_after": anything,
     }
 )
-_CONFIG = Shape(
+_CONFIG = ObjectSchema(
     {
         "model": TEXT,
         "models": TEXTS,
@@ -74,9 +74,9 @@ _CONFIG = Shape(
         "retry_policy": _RETRY,
     }
 )
-_TOOL = Shape({"name": TEXT, "type": TEXT, "tool_name": TEXT, "args": OBJECT})
-_COMPOSE = Shape({"with_var": TEXT, "strategy": TEXT}, ("with_var",))
-_BRANCH = Shape(
+_TOOL = ObjectSchema({"name": TEXT, "type": TEXT, "tool_name": TEXT, "args": OBJECT})
+_COMPOSE = ObjectSchema({"with_var": TEXT, "strategy": TEXT}, ("with_var",))
+_BRANCH = ObjectSchema(
     {
         "operator": TEXT,
         "when": _scalar,
@@ -91,9 +91,9 @@ _BRANCH = Shape(
         "next": "the key is goto",
     },
 )
-_TRANSITION = Shape(
+_TRANSITION = ObjectSchema(
     {
-        "branches": Items(_BRANCH),
+        "branches": ListSchema(_BRANCH),
         "on_failure": _text_or_null,
         "on_failure_alert": anything,
     },
@@ -102,7 +102,7 @@ _TRANSITION = Shape(
         "next": "say it in a branch with the operator default",
     },
 )
-_TASK = Shape(
+_TASK = ObjectSchema(
     {
         "id": TEXT,
         "handler": TEXT,
@@ -114,7 +114,7 @@ _TASK = Shape(
         "input_max_bytes": _whole,
         "output_template": TEXT,
         "print": TEXT,
-        "valid_conditions": Members(BOOLEAN),
+        "valid_conditions": MapSchema(BOOLEAN),
         "execute_config": _CONFIG,
         "hook": _TOOL,
         "tools": _TOOL,
@@ -134,11 +134,11 @@ _TASK = Shape(
         "provider": "it belongs to execute_config",
     },
 )
-CHAIN = Shape(
+CHAIN = ObjectSchema(
     {
         "id": TEXT,
         "description": TEXT,
-        "tasks": Items(_TASK),
+        "tasks": ListSchema(_TASK),
         "token_limit": _whole,
         "debug": BOOLEAN,
         "triggers": anything,
@@ -159,4 +159,4 @@ def check(value: Json) -> Iterator[Finding]:
         hint = 'write {"id": ..., "tasks": [...]}'
         yield Finding("CX-SCHEMA", f"a chain is an object, not {shown}", "", hint)
         return
-    yield from shapes.check(value, CHAIN, "", _CODES)
+    yield from schema.check(value, CHAIN, "", _CODES)

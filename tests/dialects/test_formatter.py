@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import asl
 from asl.cli.main import cli
 from asl.core.source import Source
-from asl.dialects.layout import formatted
+from asl.dialects.formatter import format_document
 
 JSON = st.recursive(
     st.none()
@@ -30,16 +30,16 @@ JSON = st.recursive(
 @given(st.dictionaries(st.text(max_size=5), JSON, max_size=4))
 def test_json_keeps_its_value_and_its_layout(value: dict[str, Any]) -> None:
     """Laid out twice is laid out once."""
-    text = formatted(Source("a.json", json.dumps(value), "json"))
+    text = format_document(Source("a.json", json.dumps(value), "json"))
     assert json.dumps(json.loads(text)) == json.dumps(value)
-    assert formatted(Source("a.json", text, "json")) == text
+    assert format_document(Source("a.json", text, "json")) == text
 
 
 def test_what_fits_stands_on_a_line() -> None:
     """Objects without others in them stay together."""
     states = '{"A":{"Type":"Pass","Next":"B"},"B":{"Type":"Choice","Choices":[]}}'
     text = f'{{"StartAt":"A","States":{states}}}'
-    assert formatted(Source("a.json", text, "json")) == (
+    assert format_document(Source("a.json", text, "json")) == (
         '{\n  "StartAt": "A",\n  "States": {\n'
         '    "A": { "Type": "Pass", "Next": "B" },\n'
         '    "B": { "Type": "Choice", "Choices": [] }\n  }\n}\n'
@@ -60,7 +60,7 @@ def test_what_fits_stands_on_a_line() -> None:
 )
 def test_lists_of_plain_values_stay_with_their_object(value: str, lines: int) -> None:
     """A line holds no object in another one, no list in another one, and 100 columns."""
-    text = formatted(Source("a.json", value, "json"))
+    text = format_document(Source("a.json", value, "json"))
     assert len(text.splitlines()) == lines
 
 
@@ -83,12 +83,12 @@ def test_yaml_keeps_comments_and_styles() -> None:
         "# flow\nstates:\n- id: a  # first\n  task: |\n      do\n      it\n"
         "  next: {state_id: 'end'}\n"
     )
-    done = formatted(Source("a.yaml", text, "yaml"))
+    done = format_document(Source("a.yaml", text, "yaml"))
     assert done == (
         "# flow\nstates:\n  - id: a # first\n    task: |\n      do\n      it\n"
         "    next: {state_id: 'end'}\n"
     )
-    assert formatted(Source("a.yaml", done, "yaml")) == done
+    assert format_document(Source("a.yaml", done, "yaml")) == done
 
 
 def test_a_document_with_faults_is_left_alone(tmp_path: Path, monkeypatch: Any) -> None:
@@ -100,7 +100,7 @@ def test_a_document_with_faults_is_left_alone(tmp_path: Path, monkeypatch: Any) 
     assert "a.json:1:8" in run.stderr
     assert Path("a.json").read_text(encoding="utf-8") == '{"a": 1,}'
     with pytest.raises(asl.InvalidDocument):
-        formatted(Source("a.json", '{"a": 1, "a": 2}', "json"))
+        format_document(Source("a.json", '{"a": 1, "a": 2}', "json"))
 
 
 def test_the_command_changes_files_or_checks_them(tmp_path: Path, monkeypatch: Any) -> None:
@@ -121,4 +121,4 @@ def test_the_command_changes_files_or_checks_them(tmp_path: Path, monkeypatch: A
 def test_a_text_that_says_nothing_is_no_document(text: str) -> None:
     """It is refused, so a file that is still empty does not become a null."""
     with pytest.raises(asl.InvalidDocument):
-        formatted(Source("a.yaml", text, "yaml"))
+        format_document(Source("a.yaml", text, "yaml"))

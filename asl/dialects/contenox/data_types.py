@@ -7,7 +7,7 @@ from asl.core.diagnostics import Finding
 from asl.dialects.contenox.chain import Branch, Chain, Task
 from asl.expr.contenox.chain_data import JSON_PATH
 
-__all__ = ["of_kinds"]
+__all__ = ["check_data_types"]
 
 Kinds = frozenset[str]
 
@@ -54,7 +54,7 @@ class _Way(NamedTuple):
     pointer: str
 
 
-def of_kinds(chain: Chain) -> Iterator[Finding]:
+def check_data_types(chain: Chain) -> Iterator[Finding]:
     """Warn of ways, and of tasks with no other ways, that bring what cannot be worked on."""
     flow = _Flow(chain)
     for task in chain.tasks.values():

@@ -11,11 +11,11 @@ from asl.core.errors import ExpressionFault
 from asl.core.json_text import read_data
 from asl.core.pointers import escape
 from asl.core.values import Json, type_name
-from asl.dialects.flujo.blueprint import Step
+from asl.dialects.flujo.blueprint import BlueprintStep
 from asl.expr.flujo.pipeline_data import MAX_PATH
 from asl.expr.flujo.templates import parse
 
-__all__ = ["Rounds", "rounds_of"]
+__all__ = ["LoopState", "read_loop_state"]
 
 CODE: Final = "FL-LOOPSTATE"
 VERBS: Final = ("append", "set", "merge")
@@ -24,7 +24,7 @@ PRESETS: Final = ("context", "previous_output", "auto")
 """What the input of the next round is called."""
 
 
-class Rounds(NamedTuple):
+class LoopState(NamedTuple):
     """What is done around the rounds of a step, in the form that the functions take."""
 
     first: list[Json]
@@ -36,18 +36,18 @@ class Rounds(NamedTuple):
     findings: list[Finding]
 
 
-def rounds_of(step: Step) -> Rounds:
+def read_loop_state(step: BlueprintStep) -> LoopState:
     """Return what a loop or a map says around its rounds."""
     return _Reader(step).rounds()
 
 
 class _Reader:
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: BlueprintStep) -> None:
         self.step = step
         self.spec = step.spec
         self.findings: list[Finding] = []
 
-    def rounds(self) -> Rounds:
+    def rounds(self) -> LoopState:
         loop = self.step.kind == "loop"
         first = self.operations("init")
         between: dict[str, Json] = {}
@@ -56,7 +56,7 @@ class _Reader:
         if loop and (given := self.next_input()) is not None:
             between["next_input"] = given
         output = self.output(self.spec, self.step.at("loop")) if loop else self.finalized()
-        return Rounds(first, between, output, self.findings)
+        return LoopState(first, between, output, self.findings)
 
     def refuse(self, message: str, place: str, hint: str | None = None, key: bool = False) -> None:
         self.findings.append(Finding(CODE, message, place, hint, at_key=key))
