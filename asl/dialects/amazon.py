@@ -33,7 +33,7 @@ from asl.states.schemas import inert_fields, known_fields
 __all__ = ["DIALECT"]
 
 LAMBDA: Final = "arn:aws:lambda:us-east-1:123456789012:function:"
-"""Where the functions of agents are thought to be; whoever deploys them replaces it."""
+"""Placeholder for the location of the functions of agents; replace it before deployment."""
 TOKEN: Final = "arn:aws:states:::lambda:invoke.waitForTaskToken"
 RECORD: Final = "$.approvalRecord"
 
@@ -65,9 +65,9 @@ def _write(document: Document, names: Mapping[str, str] | None = None) -> Writer
 
 
 def _refused(value: dict[str, Json], writer: "_Writer") -> list[Finding]:
-    """Return what AWS would refuse in what was written, where that stands in the document."""
+    """Return what AWS refuses in a written document, at the places of the original document."""
     report = check(Document(value, Source()), AWS)
-    # AWS takes a query that calls what does not exist, and fails when it comes to it.
+    # AWS accepts a query that calls an unknown function, and fails when it evaluates it.
     failing = [each for each in report if each.code == "V-JSONATA-05"]
     return [
         Finding(
@@ -92,7 +92,7 @@ class _Writer:
         self.names = FreshNames(_names(value), " ")
 
     def origin(self, pointer: str) -> str:
-        """Return where in the document something stands that was written."""
+        """Return the place in the original document of a place in the written one."""
         known = pointer
         while known and known not in self.origins:
             known = known.rpartition("/")[0]
@@ -112,7 +112,7 @@ class _Writer:
     def machine(
         self, machine: Mapping[str, Any], pointer: str, place: str, language: str
     ) -> dict[str, Json]:
-        """Return a machine; *pointer* is where it stands, *place* where it is written."""
+        """Return a machine; *pointer* is its original place, *place* its place in the result."""
         states: dict[str, Json] = {}
         for name, state in machine["States"].items():
             at, written = (f"{each}/States/{escape(name)}" for each in (pointer, place))
@@ -199,7 +199,7 @@ class _Writer:
         return {name: renamed(state, "Agent", "Resource", resource)}
 
     def function(self, agent: str, at: str) -> str:
-        """Return the resource that stands for an agent."""
+        """Return the resource that replaces an agent."""
         resource = self.resources.of(agent)
         if resource is None and agent.startswith("arn:"):
             return agent  # a tool elsewhere that is a function here

@@ -1,4 +1,4 @@
-"""What a dialect is: one module (or folder) and one row of the table (`asl.dialects.registry`)."""
+"""Protocol of dialects: the row of a dialect, the results of its writer, and conversions."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,11 +16,15 @@ __all__ = ["Conversion", "Coverage", "Dialect", "WriterResult", "parse_names"]
 
 @dataclass(frozen=True, slots=True)
 class WriterResult:
-    """A document in another dialect: its value, its text, and what was lost on the way to it.
+    """A document as a writer returns it, in another dialect.
 
-    The losses point into the document that was written. `files` are the texts of further files that
-    it imports, by their paths from its own folder. `given` tells how it is given its input, where
-    that is not the data of a run, and stands for what is told of that on the way.
+    Attributes:
+        value: Value of the document.
+        text: Text of the document.
+        losses: Losses; their pointers lead into the document that the writer got.
+        files: Texts of further files that the document imports, by their paths from its folder.
+        given: Loss about the input of a run, if it differs from the data of a run.
+        restored: Whether it is the text that the document was read from: then nothing is lost.
     """
 
     value: Json
@@ -29,7 +33,6 @@ class WriterResult:
     files: Mapping[str, str] = field(default_factory=dict)
     given: Finding | None = None
     restored: bool = False
-    """Whether it is the text that the document was once read from: then nothing is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Coverage:
         states: The fields by state type. A type that is not there is unknown to the writer.
         document: The fields of the document.
         replaced: State types that are lost as a whole, which the writer reports at the state.
-        complete: Whether the writer keeps every field of every type as it stands.
+        complete: Whether the writer copies every field of every type unchanged.
         lacks: The fields of objects within states that the writer neither writes nor reports, by
             the schema of the object: `Retrier`, `Catcher`, `ChoiceRule` or `SubMachine`.
     """
@@ -76,25 +79,32 @@ def _no_words(part: Mapping[str, Json], written: Json) -> str | None:
 
 
 class Dialect(NamedTuple):
-    """One row of the table.
+    """A language that documents are read from and written to: a row of `asl.dialects.registry`.
 
-    `of_text` and `of_value` say by its shape whether a text in YAML, or a value, is of the dialect.
-    `read(source or document, limits, **options)` makes a document of Agent State Language of
-    either, whose findings are what there is to say about it; it raises InvalidDocument. It is None
-    for what is read without a detour. `lost` says
-    what such a document cannot say of the one that was read, and
-    `write(document, **options)` is the way back. `plain(document)` returns its machine for the
-    writers of further languages, and what that loses; None where any writer can do with it.
-    `reading` and `writing` are the names of the options that both take. What is `importing` reads
-    further files: its `read` takes `files`, as `asl.compose.files` has them. `unsaid(document)`
-    are the input and an answer of its agents, to be tried where nothing is known of either.
-    `words(part, written)` says in the words of the language when a choice rule is taken, or what a
-    state does; *written* is what either was read from, null where nothing is. None leaves the part
-    to speak for itself. What is `defining` says what its agents are made of: its `write` takes
-    `prompts`, the system prompts of agents by their names, and tells of what is not known.
-    `coverage()` declares what its `write` carries; without it every conversion is an error.
-    `agents(value)` returns the agents that the value of a document defines, by their names in it;
-    none for a document that was not read from this language.
+    Attributes:
+        name: Name of the dialect in options and results.
+        title: Name for people.
+        of_text: Whether a YAML text is of the dialect, by its shape.
+        of_value: Whether a parsed document is of the dialect, by its shape.
+        read: Reader, `read(source_or_document, limits, **options)`: returns a document of Agent
+            State Language with its findings, or raises InvalidDocument. None for a language that
+            needs no conversion.
+        write: Writer, `write(document, **options)`.
+        lost: Losses of a document that was read from the dialect.
+        reading: Names of the options of the reader.
+        writing: Names of the options of the writer.
+        plain: Function that returns the machine of a document in plain JSONPath, for the writers of
+            other languages, and its losses. None if writers can use the document itself.
+        importing: Whether the reader takes `files` (`asl.compose.files`) for imported documents.
+        unsaid: Function that yields pairs of an input and an answer to try a document with, if
+            neither is known.
+        words: Description of a choice rule or a state in terms of the language, from the part and
+            its source (null if there is none). None if the part needs no description.
+        defining: Whether documents define their agents: the writer takes `prompts`, the system
+            prompts of agents by their names, and reports what is unknown.
+        coverage: Fields that the writer supports. Without a declaration every conversion fails.
+        agents: Agents that the value of a document defines, by their names; empty for a document
+            that was not read from the dialect.
     """
 
     name: str

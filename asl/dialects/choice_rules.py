@@ -1,4 +1,4 @@
-"""Choice rules without what they say twice: going there and back makes them no longer."""
+"""Simplification of choice rules, so that a conversion there and back does not lengthen them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -32,9 +32,9 @@ def _kept(rule: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def simplified(rule: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a rule that holds, and fails, where another does: parts are asked in the same order.
+    """Return an equivalent rule that evaluates its parts in the same order.
 
-    Negations are moved to the comparisons, and nothing is asked whose answer is known by then.
+    Negations are moved to the comparisons, and parts with a known result are left out.
     """
     found = _asked(_said(rule, negated=False), ())
     return {**rule} if found in (_TRUE, _FALSE) else found
@@ -60,7 +60,7 @@ def _said(rule: Mapping[str, Any], *, negated: bool) -> _Rule:
 
 
 def _asked(rule: _Rule, known: Sequence[_Rule]) -> _Rule:
-    """Return what of a rule is asked where some comparisons are known to hold."""
+    """Return the rest of a rule where some comparisons are known to be true."""
     for word in _DUAL:
         if word in rule:
             return _joined(word, rule[word], known)
@@ -70,14 +70,14 @@ def _asked(rule: _Rule, known: Sequence[_Rule]) -> _Rule:
 
 
 def _joined(word: str, given: Sequence[_Rule], known: Sequence[_Rule]) -> _Rule:
-    """Return parts under And or Or; each knows what those before it have come to."""
+    """Return parts under And or Or; each part uses the results of those before it."""
     neutral, ending = (_TRUE, _FALSE) if word == "And" else (_FALSE, _TRUE)
     parts: list[_Rule] = []
     for each in given:
         found = _asked(each, known)
         if found == ending and not parts:
             return ending
-        if found == ending:  # what stands before it is asked nevertheless
+        if found == ending:  # the parts before it are evaluated first
             parts += [part for part in [_asked(each, ())] if part not in parts]
             break
         for part in found.get(word, () if found == neutral else (found,)):
@@ -89,7 +89,7 @@ def _joined(word: str, given: Sequence[_Rule], known: Sequence[_Rule]) -> _Rule:
 
 
 def _negation(rule: Mapping[str, Any]) -> _Rule:
-    """Return what holds where a comparison does not."""
+    """Return the negation of a comparison."""
     if "Not" in rule:
         return {**rule["Not"]}
     if isinstance(rule.get("IsPresent"), bool):

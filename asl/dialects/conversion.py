@@ -1,4 +1,4 @@
-"""Documents in other languages than the one they are written in, and what is lost by that."""
+"""Conversion of documents to other languages, with a report of the losses."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -23,11 +23,11 @@ _PARTS: Final = (
     *("Branches", "Choices", "Retry", "Catch", "Options", "Consensus", "Communication"),
     *("ItemProcessor", "Iterator"),
 )
-"""The fields of states whose members are read by whoever writes a state in another language."""
+"""The fields of states whose members the writers of other languages read."""
 
 
 def open_parts(machine: Mapping[str, Any], pointer: str = "") -> Iterator[str]:
-    """Yield the places of states, machines, rules and handlers that only a parameter knows."""
+    """Yield the places of states, machines, rules and handlers that are template parameters."""
     states = machine["States"]
     if type(states) is not dict:
         yield f"{pointer}/States"
@@ -50,7 +50,7 @@ def _is_open(value: Any) -> bool:
 def plain_machine(document: Document) -> Json:
     """Return the machine of a document in plain JSONPath, as the writers of other languages get it.
 
-    That of a native document, and of one with errors, is as it stands.
+    A native document, and one with errors, is returned unchanged.
     """
     from asl.checks import check
 
@@ -62,7 +62,7 @@ def plain_machine(document: Document) -> Json:
 
 
 def part_descriptions(document: Document) -> Callable[[Mapping[str, Json], str], str | None]:
-    """Return what tells a state or a choice rule, by its JSON Pointer, in its language's words."""
+    """Return a function that describes a state or a choice rule in terms of its language."""
     words = dialect(document.dialect).words
     origins = document.composition.origins if document.composition is not None else {}
 
@@ -74,7 +74,7 @@ def part_descriptions(document: Document) -> Callable[[Mapping[str, Json], str],
 
 
 def _convertible(document: Document, report: Report) -> bool:
-    """Whether nothing is wrong with a document but that something is not there that it names."""
+    """Whether the only errors of a document are names of missing states or files."""
     return all(
         each.code in ELSEWHERE
         and (each.code != "V-ST-03" or type(resolve_pointer(document.whole, each.pointer)) is str)
@@ -83,17 +83,26 @@ def _convertible(document: Document, report: Report) -> bool:
 
 
 ELSEWHERE: Final = frozenset(("V-ST-03", "V-TOP-11", "V-IMP-01"))
-"""The errors that a document may have and be converted: a state or a file is not there."""
+"""Errors that do not prevent a conversion: a state or a file is missing."""
 
 
 def convert_document(
     document: Document, to: str, writing: Mapping[str, Any] | None = None
 ) -> Conversion:
-    """Return a document in another dialect, with what is lost on the way.
+    """Convert a document to another dialect.
 
-    `writing` are options of the dialect's writer. Raises AslError if there is no such dialect, and
-    for an option that it does not have; InvalidDocument for a document with
-    other errors than that something is not there.
+    Args:
+        document: The document.
+        to: Name of the target dialect.
+        writing: Options of the writer of the target dialect.
+
+    Returns:
+        The conversion, with its losses.
+
+    Raises:
+        AslError: The dialect or an option is unknown, or the document is a module or a template
+            with open parameters.
+        InvalidDocument: The document has errors other than missing states or files.
     """
     from asl.checks import check
 
@@ -124,13 +133,13 @@ def convert_document(
     others = (made.placed(each) for each in written.losses if each.code not in once)
     losses = map(_advised, (*lost, *given, *made.losses, *others))
     report = place(document, losses)
-    # What stands for several states of the document is told once.
+    # A loss of a state that replaces several states of the document is reported once.
     report = replace(report, diagnostics=tuple(dict.fromkeys(report)), document=document)
     return Conversion(written.text, written.value, report, to, written.files)
 
 
 def _filled(document: Document) -> None:
-    """Raise AslError if what stands in a template is known only with its parameters."""
+    """Raise AslError if a part of a template depends on the values of its parameters."""
     for pointer in open_parts(document.whole):
         message = (
             f"a parameter stands at {pointer}: give it a value before the template is converted"
@@ -139,5 +148,5 @@ def _filled(document: Document) -> None:
 
 
 def _advised(loss: Finding) -> Finding:
-    """Return a loss with what to do about it."""
+    """Return a loss with a hint, by default that of its code."""
     return loss if loss.hint else loss._replace(hint=lookup(loss.code).hint)

@@ -23,7 +23,7 @@ from asl.states.schemas import URN, inert_fields, known_fields, resolve_schema
 __all__ = ["write"]
 
 _DOCUMENT: Final = "asl"
-"""The schema of a document, beside those of its states."""
+"""The schema of a document, in addition to those of its states."""
 _DEFAULTS: Final[Mapping[str, Json]] = {"ProcessorConfig": {"Mode": "INLINE"}}
 """Values that mean the same as no value, by field."""
 _MACHINE: Final = "SubMachine"
@@ -205,7 +205,7 @@ class _Audit:
                 self.found.append(found)
 
     def written_out(self, value: Json, texts: Container[str]) -> bool:
-        """Whether a value stands in what was written, in whichever field."""
+        """Whether the written document contains a value, in any field."""
         if type(value) is str:
             return value in texts
         return any(json_equal(value, each) for each in _values(self.written.value))
@@ -236,7 +236,7 @@ def _values(value: Json) -> Iterator[Json]:
 
 
 def _others(count: int) -> str:
-    """Return the end of a message that stands for several places."""
+    """Return the end of a message about several places."""
     return f", here and at {count} other place{'s' if count > 1 else ''}" if count else ""
 
 

@@ -1,4 +1,4 @@
-"""Texts that are put together, as `States.Format` says them."""
+"""Expressions of documents: queries in JSONata, and texts with `States.Format`."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What the readers of all languages do: parse as their platform does, refuse, make the document."""
+"""Functions that the readers of all languages share: parse, report, restore."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -52,7 +52,7 @@ def origins_of(
 
 @dataclass(frozen=True)
 class Part:
-    """An object of a foreign document with a name, and where it stands there."""
+    """A named object of a foreign document, and its JSON Pointer there."""
 
     value: Mapping[str, Any]
     pointer: str
@@ -89,10 +89,10 @@ def document(
     findings: Iterable[Finding],
     homes: Origins = MappingProxyType({}),
 ) -> Document:
-    """Return the document that was made of a foreign one, and knows where its parts stand there.
+    """Return the document of a foreign one, with the origins of its parts there.
 
-    *parts* are as `origins_of` takes them, *findings* what there is to say; *homes* are what the
-    foreign one imports, by where that stands in both.
+    *parts* are as `origins_of` takes them, *findings* what there is to say; *homes* are the
+    imported documents by their places.
     """
     origins = {"": (foreign, ""), **homes}
     for pointer, at in origins_of(value, parts):
@@ -107,9 +107,9 @@ def document(
 
 
 def kept(value: Mapping[str, Any], metadata: str, holds: str) -> Mapping[str, Any] | None:
-    """Return what a document says of what it was read from, None if nothing.
+    """Return the description of the source in a document, None if there is none.
 
-    That stands under this member of its `Metadata`, and *holds* an object.
+    It is under this member of its `Metadata`, and has an object under *holds*.
     """
     found = value.get("Metadata")
     found = found.get(metadata) if type(found) is dict else None
@@ -122,7 +122,7 @@ def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def unsaid(reading: Mapping[str, Json]) -> Iterator[Finding]:
-    """Yield the options that a document was read with, which are not written down."""
+    """Yield a loss for each reader option that the written text does not contain."""
     for name, value in reading.items():
         listed = ",".join(map(str, value)) if isinstance(value, list) else str(value)
         option = name if value is True else f"{name}={listed}"

@@ -1,4 +1,4 @@
-"""The layout of documents: one way to write each, in JSON and in YAML."""
+"""Formatter of documents in JSON and YAML."""
 
 import json
 from collections.abc import Iterator

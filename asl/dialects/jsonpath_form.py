@@ -1,9 +1,9 @@
 """Documents of other languages in plain JSONPath, for the writers of further ones.
 
 What was read from another language runs with functions of its own, so that it does exactly what it
-did there. No third language has those. So on the way to one each dialect says its documents again:
-what an agent is told as `Parameters`, where its answer goes as `ResultPath`, a condition as a rule.
-The states keep their names; what they do not say this way is reported.
+did there. No third language has those. So each dialect rewrites its documents before a conversion
+to one: the input of an agent as `Parameters`, the place of its answer as `ResultPath`, a condition
+as a rule. The states keep their names; losses are reported.
 """
 
 import re
@@ -33,7 +33,7 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 @dataclass
 class JsonPathForm:
-    """A machine that is said again, and what is lost by that."""
+    """A machine in plain JSONPath, and its losses."""
 
     states: dict[str, Json] = field(default_factory=dict)
     losses: list[Finding] = field(default_factory=list)
@@ -42,7 +42,7 @@ class JsonPathForm:
     prompts: Mapping[str, str] = field(default_factory=dict)
     """The system prompts of agents, by their names."""
     given: Finding | None = None
-    """How the input of a run is given, if not as in the document."""
+    """How to pass the input of a run, if not as in the document."""
     renamed: dict[str, str] = field(default_factory=dict)
     """Pointers of states that have another name here -> of the one in the document."""
     names: FreshNames = field(default_factory=FreshNames)
@@ -68,13 +68,13 @@ class JsonPathForm:
     def lost(
         self, code: str, message: str, name: str, *way: str | int, hint: str | None = None
     ) -> None:
-        """Report what is not said, at a state of this name or within it; each is told once."""
+        """Report a loss at a state or within it; each is reported once."""
         self.lost_at(code, message, ("States", name, *way), hint)
 
     def lost_at(
         self, code: str, message: str, way: Iterable[str | int], hint: str | None = None
     ) -> None:
-        """Report what is not said at the place to which steps lead."""
+        """Report a loss at a place, by its steps."""
         place = "".join(f"/{escape(str(each))}" for each in way)
         finding = Finding(code, message, place, hint, at_key=True)
         if finding not in self.losses:
@@ -104,7 +104,7 @@ def _step(step: str | int) -> str:
 
 
 def reached(start: str, states: Mapping[str, Any]) -> set[str]:
-    """Return the states to which any way leads."""
+    """Return the reachable states."""
     found: set[str] = set()
     todo: list[Any] = [start]
     while todo:
@@ -116,7 +116,7 @@ def reached(start: str, states: Mapping[str, Any]) -> set[str]:
 
 
 def leads(state: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the states to which one leads."""
+    """Yield the targets of a state."""
     holders = [each for _, each in (*objects(state, "Choices"), *handlers(state, "Catch"))]
     for holder, key in ((state, "Next"), *((each, "Next") for each in holders), (state, "Default")):
         if key in holder:
@@ -124,7 +124,7 @@ def leads(state: Mapping[str, Any]) -> Iterator[str]:
 
 
 def returned_to(start: str, states: Mapping[str, Any]) -> str | None:
-    """Return a state to which a way leads back that came through it, None if no way does."""
+    """Return a state that is part of a cycle, None if there is none."""
     open_: dict[str, Iterator[str]] = {start: leads(states[start])}
     closed: set[str] = set()
     while open_:
@@ -145,9 +145,9 @@ _HARMLESS: Final = frozenset(("Comment", "Agent", "Resource", "Type", "Next"))
 
 
 def missing_value_loss(value: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield what there is to say, once, of a document in which a value may be missing.
+    """Yield a loss, once, for a document in which a value may be missing.
 
-    It stands where the first such value is read.
+    Its place is the first such value.
     """
     place = next(_reading_places(value, ""), None)
     if place is not None:

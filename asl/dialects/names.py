@@ -28,7 +28,7 @@ NAMES: Final = "names"
 
 
 class NameTable:
-    """A caller's table of names; in its keys `*` stands for any run of characters."""
+    """A caller's table of names; in its keys `*` matches any characters."""
 
     def __init__(self, given: Mapping[str, str] | None) -> None:
         self.given = given or {}
@@ -48,7 +48,7 @@ class NameTable:
         return self.given[key]
 
     def all_used(self) -> None:
-        """Raise AslError for a key that stood for nothing."""
+        """Raise AslError for an unused key."""
         for key in self.given:
             if key not in self.used:
                 hint = did_you_mean(key, self.asked) or f"there is {', '.join(sorted(self.asked))}"
@@ -110,7 +110,7 @@ def lost_integration(resource: str) -> str | None:
 
 
 def renamed(state: Mapping[str, Json], old: str, new: str, value: Json) -> dict[str, Json]:
-    """Return a state in which another field with this value stands in the place of one."""
+    """Return a state with one field replaced by another with this value."""
     return {
         (new if field == old else field): value if field == old else each
         for field, each in state.items()

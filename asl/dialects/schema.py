@@ -1,4 +1,4 @@
-"""The shape of a foreign document: which keys there are, and what stands under each.
+"""Schemas of foreign documents: keys and the types of their values.
 
 A shape is a table; whatever does not fit it is a finding at its place.
 """
@@ -63,7 +63,7 @@ class ListSchema:
 
 @dataclass(frozen=True)
 class MapSchema:
-    """An object of any keys, and what stands under each."""
+    """An object with any keys, and the schema of its values."""
 
     kind: Any
 

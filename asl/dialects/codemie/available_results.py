@@ -1,4 +1,4 @@
-"""Whose answers are there for sure in front of each state of a workflow, on all ways."""
+"""The answers that are available before each state of a workflow, on every path."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ __all__ = ["AvailableResults", "last_of"]
 
 
 def last_of(iteration: Mapping[str, Any], owners: Mapping[str, str]) -> str | None:
-    """Return the worker whose answers are what comes of an iteration, None if there is none.
+    """Return the worker whose answers are the result of an iteration, None if there is none.
 
     *owners* are the states of the workflow to which those of the document belong.
     """
@@ -19,19 +19,19 @@ def last_of(iteration: Mapping[str, Any], owners: Mapping[str, str]) -> str | No
 
 
 class AvailableResults:
-    """The keys of a document's answers, by the state in front of which they are there for sure."""
+    """The keys of the answers that are available before each state, on every path."""
 
     def __init__(
         self, document: Mapping[str, Any], keys: Mapping[str, str], owners: Mapping[str, str]
     ) -> None:
         self.owners = owners
         self.keys = keys
-        """Under which key the answer of each state stands."""
+        """The key of the answer of each state."""
         self.before: dict[str, frozenset[str]] = {}
         self._machine(document, frozenset())
 
     def _machine(self, machine: Mapping[str, Any], given: frozenset[str]) -> frozenset[str]:
-        """Follow all ways through a machine; return what is there at its end."""
+        """Follow all paths through a machine; return the keys that are available at its end."""
         states, ends = machine["States"], dict[str, frozenset[str]]()
         before = {machine["StartAt"]: given}
         todo = [*before]

@@ -92,7 +92,7 @@ class CodemieState(Part):
 
 @dataclass(frozen=True)
 class Config:
-    """A workflow without its wrapping; `base` is the JSON Pointer where it stands."""
+    """A workflow without its wrapping; `base` is its JSON Pointer."""
 
     value: Mapping[str, Any]
     base: str

@@ -79,7 +79,7 @@ class Graph:
     def _behind(self) -> dict[str, int]:
         """The post-dominators of each state as a set of bits; those of the end are itself.
 
-        What goes round for ever meets nobody: it counts as if it could end.
+        An endless loop joins no other branch: it counts as if it could end.
         """
         numbers = {name: 1 << index for index, name in enumerate([END, *self.states])}
         everything = (1 << len(numbers)) - 1

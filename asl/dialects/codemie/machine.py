@@ -40,7 +40,7 @@ class CodemieMachine(NamedTuple):
 
 
 class MachineScope(NamedTuple):
-    """Where a machine stands: what ends it, and whether it runs for an item."""
+    """The scope of a machine: the states that end it, and whether it runs for an item."""
 
     stop: str = END
     item: bool = False
@@ -96,7 +96,7 @@ class _Builder:
         return _Machine(self, scope).build_machine(start, asked)
 
     def parted(self, state: CodemieState, scope: MachineScope) -> dict[str, Json]:
-        """Build the machine of items that part at once, as the state says that they come from."""
+        """Build the machine of an iteration whose first state forks."""
         return _Machine(self, scope).parted(state)
 
     def fits(

@@ -1,4 +1,4 @@
-"""What the reader of workflows can be told."""
+"""Options of the reader of workflows."""
 
 from dataclasses import asdict, dataclass, fields
 from typing import Final
@@ -10,16 +10,15 @@ __all__ = ["DEFAULT", "NAMES", "CodemieOptions"]
 
 @dataclass(frozen=True, slots=True)
 class CodemieOptions:
-    """How a workflow is read."""
+    """Options of the reader."""
 
     implicit_retry: bool = True
-    """Every Task has the retrier that the platform gives to each state, also where the workflow
-    says nothing of it."""
+    """Add the default retrier of the platform to every Task, also if the workflow has none."""
     accept_legacy: bool = False
-    """What older workflows have and the platform refuses today is a warning."""
+    """Report legacy features that the platform refuses today as warnings, not errors."""
     expand_values: bool = False
-    """Placeholders within what placeholders stand for are resolved, too, as on the platform: then
-    an answer that holds some reads any key of the context."""
+    """Resolve placeholders in the values of placeholders too, as on the platform: an answer with
+    placeholders can then read any key of the context."""
 
     def said(self) -> dict[str, Json]:
         """Return what differs from the defaults."""

@@ -1,4 +1,4 @@
-"""From the text of a workflow to a document of Agent State Language that knows its places."""
+"""Reader of workflows: a document of Agent State Language with its source positions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -109,7 +109,7 @@ def _document(config: Config, made: CodemieMachine, options: CodemieOptions) -> 
 
 
 def _kept(state: Mapping[str, Json], made: CodemieMachine) -> Json:
-    """Return what is kept of a state: all but the task's text, which stands in the machine."""
+    """Return the stored part of a state: all but the text of the task, which the machine has."""
     if state["id"] not in made.reached or "assistant_id" not in state or len(state["id"]) > 70:
         return state
     return {key: value for key, value in state.items() if key != "task" or value == ""}

@@ -1,7 +1,7 @@
-"""The way back of a document that was read from a workflow.
+"""Restoration of the workflow that a document was read from.
 
-What the language cannot say was kept in its `Metadata`. That is trusted only as far as reading it
-again gives the document that is there: whoever changes the document changes the workflow.
+The workflow is stored in the `Metadata`. It is used only if reading it again gives the same
+document: a changed document is written anew.
 """
 
 import json
@@ -104,7 +104,7 @@ def _texts(machine: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _said(text: str) -> str:
-    """Return the text that an expression of the reader stands for."""
+    """Return the text of an expression that the reader has written."""
     if not (text.startswith("{% ") and text.endswith(" %}")):
         return text
     match = _TEXT.fullmatch(text)

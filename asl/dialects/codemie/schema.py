@@ -1,4 +1,4 @@
-"""The shape of a workflow: which keys there are, and what stands under each."""
+"""The schema of a workflow: its keys and the types of their values."""
 
 from collections.abc import Iterator
 

@@ -43,7 +43,7 @@ STORED: Final = (
     "clear_prior_messages",
     "override_task",
 )
-"""The flags of `next` that `$codemie_store` heeds, beside those of the history."""
+"""The flags of `next` that `$codemie_store` uses, in addition to those of the history."""
 
 
 class Tasks:

@@ -23,7 +23,7 @@ _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "script": ("script",),
     "template": ("template",),
 }
-"""What a mapping needs beside its field, by its type."""
+"""Keys that a mapping needs in addition to its field, by its type."""
 
 
 def _type(value: Json) -> str | None:

@@ -71,7 +71,7 @@ OPERATORS: Final[Mapping[str, str]] = {
 
 
 class Branch:
-    """One branch: its value, and where that stands in the chain."""
+    """A branch: its value and its place in the chain."""
 
     __slots__ = ("compose", "edge", "goto", "operator", "pointer", "value", "when")
 
@@ -97,7 +97,7 @@ class Branch:
 
 
 class Task:
-    """One task: its value, and where that stands in the chain."""
+    """A task: its value and its place in the chain."""
 
     def __init__(self, value: Mapping[str, Any], pointer: str) -> None:
         self.value = value
@@ -125,12 +125,12 @@ class Task:
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """What models are told beside the prompt."""
+        """Settings of the model."""
         return self.value.get("execute_config") or {}
 
     @property
     def tools(self) -> list[str] | None:
-        """The tools that may be used, `!name` for one that may not; None where nothing is said."""
+        """The allowed tools, `!name` for a forbidden one; None if the task does not list any."""
         listed: list[str] | None = self.config.get("tools", self.config.get("hooks"))
         hidden = [f"!{each}" for each in self.config.get("hide_tools") or ()]
         return [*(listed or ["*"]), *hidden] if hidden and listed != [] else listed
@@ -225,11 +225,11 @@ class Chain:
 
 MAX_NAME: Final = 80
 BESIDE: Final = ("if", "gate", "ask", "denied")
-"""What may stand beside a task: its branches, and what asks people about its calls of tools."""
+"""Kinds of additional states of a task: its branches, and the approval of its tool calls."""
 
 
 class StateNames:
-    """The names of the states of a chain; the reader gives them, whoever reads the states asks."""
+    """The names of the states of a chain, in both directions."""
 
     def __init__(self, tasks: Iterable[str]) -> None:
         self.names: dict[tuple[str, str], str] = {}
@@ -254,10 +254,10 @@ class StateNames:
         self.parts[found] = (task, beside)
 
     def name(self, task: str, beside: str = "") -> str:
-        """Return the name of a task's state, or of one beside it, unlike all others."""
+        """Return the unique name of the state of a task, or of one of its additional states."""
         return self.names[task, beside]
 
     def task(self, name: str, *beside: str) -> str | None:
-        """Return the task of whose state, or of what beside it, this is the name; else None."""
+        """Return the task of a state, or of one of these kinds of additional states; else None."""
         task, what = self.parts.get(name, (END, ""))
         return task if task != END and what in ("", *beside) else None

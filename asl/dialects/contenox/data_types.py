@@ -1,4 +1,4 @@
-"""What kinds of data move through a chain, and which ways bring a task what it cannot work on."""
+"""Types of the data of a chain: find tasks whose input has a type that they cannot take."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
@@ -14,7 +14,7 @@ Kinds = frozenset[str]
 TEXT, NUMBER, BOOLEAN, CHAT, OTHER = "a text", "a number", "a boolean", "a chat", "something else"
 ANY: Final = frozenset((TEXT, NUMBER, BOOLEAN, CHAT, OTHER))
 _WORDS: Final = ANY - {OTHER}
-"""What has a form as text."""
+"""Types with a form as text."""
 _TAKEN: Final[Mapping[str, Kinds]] = {
     "noop": ANY,
     "tools": ANY,
@@ -22,7 +22,7 @@ _TAKEN: Final[Mapping[str, Kinds]] = {
     "chat_completion": frozenset((TEXT, CHAT)),
     "convert_to_openai_chat_response": frozenset((TEXT, CHAT)),
 }
-"""What handlers can work on; all others on what has a form as text."""
+"""Input types of handlers; all others take every type with a form as text."""
 _MADE: Final[Mapping[str, Kinds]] = {
     "chat_completion": frozenset((CHAT,)),
     "execute_tool_calls": frozenset((CHAT,)),
@@ -38,7 +38,7 @@ _MADE: Final[Mapping[str, Kinds]] = {
     "convert_to_openai_chat_response": frozenset((OTHER,)),
     "raise_error": frozenset(),
 }
-"""What handlers make; all others hand on what they are given."""
+"""Output types of handlers; all others pass on their input."""
 _NEEDS: Final = {
     "execute_tool_calls": "a chat",
     "chat_completion": "a text or a chat",
@@ -47,7 +47,7 @@ _NEEDS: Final = {
 
 
 class _Way(NamedTuple):
-    """One way on which a task is given something."""
+    """One source of the input of a task."""
 
     kinds: Kinds
     source: str
@@ -55,7 +55,7 @@ class _Way(NamedTuple):
 
 
 def check_data_types(chain: Chain) -> Iterator[Finding]:
-    """Warn of ways, and of tasks with no other ways, that bring what cannot be worked on."""
+    """Yield warnings about transitions, and tasks, whose input has an unsupported type."""
     flow = _Flow(chain)
     for task in chain.tasks.values():
         ways = [each for each in flow.ways(task) if each.kinds]
@@ -96,7 +96,7 @@ class _Flow:
                 self.given[task.id] = frozenset().union(*(each.kinds for each in self.ways(task)))
 
     def ways(self, task: Task) -> Iterator[_Way]:
-        """Yield the ways on which a task is given something."""
+        """Yield the sources of the input of a task."""
         if task.template:
             yield _Way(frozenset((TEXT,)), task.id, f"{task.pointer}/prompt_template")
             return
@@ -117,7 +117,7 @@ class _Flow:
             yield _Way(ANY if composes else kinds, source.id, f"{branch.pointer}/goto")
 
     def made(self, task: Task) -> Kinds:
-        """Return what a task makes."""
+        """Return the output types of a task."""
         if "compose" in task.value and _replaces(task.value["compose"]):
             return ANY
         if task.handler == "tools" and task.value.get("output_template"):
@@ -125,7 +125,7 @@ class _Flow:
         return _MADE.get(task.handler, self.given[task.id])
 
     def left(self, name: str) -> Kinds:
-        """Return what may stand under the name of a variable."""
+        """Return the types of a variable."""
         task = self.chain.tasks.get(name)
         if task is None or any(each.compose is not None for each in task.branches):
             return ANY
@@ -133,5 +133,5 @@ class _Flow:
 
 
 def _replaces(compose: Mapping[str, object]) -> bool:
-    """Whether a composition puts something else in the place of the output."""
+    """Whether a composition replaces the output."""
     return not str(compose.get("strategy") or "").startswith(JSON_PATH)

@@ -1,6 +1,6 @@
 """The machine of a chain: its states, in JSONata.
 
-Each task becomes a Task of its name (a Pass where nobody is asked, a Fail where it raises), whose
+Each task becomes a Task of its name (a Pass if it calls no agent, a Fail if it raises), whose
 `Output` puts the answer into the data; branches become a Choice behind it.
 """
 
@@ -24,7 +24,7 @@ INPUT: Final = "$states.input"
 RESULT: Final = "$states.result"
 NOW: Final = "$states.context.State.EnteredTime"
 OWN: Final = ("parse_transition", "parse_key_value", "convert_to_openai_chat_response")
-"""Handlers that ask nobody, and may fail."""
+"""Handlers that call no agent, and may fail."""
 
 
 class ContenoxMachine(NamedTuple):
@@ -319,7 +319,7 @@ class _Machine:
             state["Next"] = self.target(default.goto)
 
     def tried(self, task: Task, state: dict[str, Json]) -> None:
-        """Choose between the ways of a task that no Catch can hold: it asks nobody."""
+        """Choose between the transitions of a task without a Catch: it calls no agent."""
         state["Output"] = query(str(state["Output"]))
         explicit, default = self.chain.ordered(task)
         state["Next"] = name = self.choice(task, explicit, default)

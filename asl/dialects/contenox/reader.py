@@ -1,4 +1,4 @@
-"""From the text of a chain to a document of Agent State Language that knows its places."""
+"""Reader of chains: a document of Agent State Language with its source positions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,6 @@
-"""The way back of a document that was read from a chain, and what it does not say of that.
+"""Restoration of the chain that a document was read from, and its losses.
 
-The chain was kept in the `Metadata`. That is trusted only as far as reading it again gives the
-document that is there.
+The chain is stored in the `Metadata`. It is used only if reading it again gives the same document.
 """
 
 from collections.abc import Iterator, Mapping

@@ -229,7 +229,7 @@ def _open(chain: Chain, task: Task) -> bool:
             for each in said
         )
     except ValueError:
-        return False  # another rule tells
+        return False  # another rule reports it
 
 
 def _branch(
@@ -303,7 +303,7 @@ def _dead(chain: Chain, task: Task, branch: Branch, said: tuple[str, ...]) -> It
     try:
         alive = any(holds(branch, each, words) for each in said)
     except ValueError:
-        return  # another rule tells
+        return  # another rule reports it
     if not alive:
         place = f"{branch.pointer}/{'when' if 'when' in branch.value else 'operator'}"
         known = ", ".join(said) or "nothing: it always fails"
@@ -431,7 +431,7 @@ def _variables(chain: Chain) -> Iterator[Finding]:
         try:
             names = dict.fromkeys(variable_names(parse(task.template)))
         except ExpressionFault:
-            continue  # another rule tells
+            continue  # another rule reports it
         for name in names:
             if name not in known:
                 at = task.template.find(f".{name}")

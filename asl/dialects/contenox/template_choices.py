@@ -1,4 +1,4 @@
-"""Templates that say where to go: `/{{if eq .a "x"}}one{{else}}other{{end}}` as choice rules.
+"""Templates that compute the next task: `/{{if eq .a "x"}}one{{else}}other{{end}}` as choice rules.
 
 A chain has no conditions on its variables but those of templates, so a task that decides fills in
 the word to choose by and has a branch for each. In a language with rules the conditions are those.
@@ -32,13 +32,13 @@ Find = Callable[[tuple[str, ...]], str | None]
 
 
 class NoRuleEquivalent(Exception):
-    """No rule says this condition."""
+    """The condition has no equivalent choice rule."""
 
 
 class TemplateCase(NamedTuple):
-    """What is filled in where a condition holds, or none does, and the branch that is taken then.
+    """A condition (None for the default), the text if it is true, and the branch for that text.
 
-    No branch is the default, None where there is none.
+    The branch is the default branch if no other matches, None if there is none.
     """
 
     test: Expression | None

@@ -63,7 +63,7 @@ def evaluations(chain: Chain, task: Task) -> tuple[str, ...] | None:
 
 
 def holds(branch: Branch, said: str, words: Iterable[str]) -> bool:
-    """Whether a branch is taken for a text, by what can be told without running.
+    """Whether a branch is taken for a text, as far as it is known without a run.
 
     *words* are those that count as the branch's `when`.
     """

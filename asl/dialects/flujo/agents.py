@@ -113,7 +113,7 @@ def _unsupported(name: str, agent: Mapping[str, Any], pointer: str) -> Iterator[
 
 
 def _used(step: BlueprintStep) -> Iterator[AgentDefinition]:
-    """Yield what a step uses beside the agents of its blueprint: code, and skills."""
+    """Yield the code and the skills that a step uses."""
     value, spec = step.value, step.spec
     key = "uses" if value.get("uses") else "agent"
     named = [(step.agent, step.at(key))]

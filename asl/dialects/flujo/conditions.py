@@ -1,7 +1,7 @@
 """Conditions in JSONata, where JSONata says the same for every value; otherwise as they are.
 
-What is not there is null in a condition, a text beside a number may be one, and a path does not
-reach into lists: of all that JSONata only agrees on comparing a name with a text. Every other
+A missing value is null in a condition, a text compared with a number may be one, and a path does
+not reach into lists: of all that JSONata only agrees on comparing a name with a text. Every other
 condition is handed to a function that evaluates it in its own grammar.
 """
 

@@ -1,6 +1,6 @@
-"""What a loop or a map says around its rounds: operations on the context, inputs, outputs.
+"""State of a loop or a map between its rounds: operations on the context, inputs, outputs.
 
-Whatever cannot be carried out is refused; settings of a conversation are told, and have no effect.
+Unsupported operations are errors; settings of a conversation are reported, and have no effect.
 """
 
 from collections.abc import Mapping
@@ -25,19 +25,19 @@ PRESETS: Final = ("context", "previous_output", "auto")
 
 
 class LoopState(NamedTuple):
-    """What is done around the rounds of a step, in the form that the functions take."""
+    """Operations around the rounds of a step, in the form that the functions take."""
 
     first: list[Json]
     """Operations before the first round."""
     between: dict[str, Json]
-    """What is done between two rounds: operations, and the next input."""
+    """Operations between two rounds, and the next input."""
     output: Json
-    """What the output is made of, None for that of the last round."""
+    """Template of the output, None for the output of the last round."""
     findings: list[Finding]
 
 
 def read_loop_state(step: BlueprintStep) -> LoopState:
-    """Return what a loop or a map says around its rounds."""
+    """Return the loop state of a step of kind loop or map."""
     return _Reader(step).rounds()
 
 

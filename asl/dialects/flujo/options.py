@@ -1,4 +1,4 @@
-"""How a blueprint is read where its documentation, its engines and good sense differ."""
+"""Options of the reader for cases where the documentation and the engines differ."""
 
 from dataclasses import dataclass, fields
 from typing import Any, Final
@@ -12,23 +12,23 @@ __all__ = ["NAMES", "FlujoOptions", "parse_options"]
 
 @dataclass(frozen=True)
 class FlujoOptions:
-    """The options of the reader; the first value of each is the usual one."""
+    """The options of the reader; the first value of each is the default."""
 
     pause: str = "main"
-    """What rules of a pause see: the context from before the state, or the running one."""
+    """Context of the rules of a pause: that before the state, or (runtime) the current one."""
     next_state: str = "fresh"
     """Whether a `next_state` counts in its own hop only, or until another is written."""
     event: str = "last-step"
     """Whether the last step decides between success and failure, or the first that fails."""
     hop_cap: str = "stop"
-    """What a machine does that has made all its hops."""
+    """What a machine does at its maximum of hops: stop or fail."""
     expressions: str = ""
     """How values compare (`asl.expr.flujo.conditions.MODES`)."""
     fail_states: tuple[str, ...] = ()
     """End states that fail the run."""
 
     def said(self) -> dict[str, Json]:
-        """Return what differs from the usual."""
+        """Return the options that differ from the defaults."""
         usual = FlujoOptions()
         found: dict[str, Json] = {}
         for each in fields(self):
@@ -49,7 +49,7 @@ _WORDS: Final = {
 
 
 def parse_options(**given: Any) -> FlujoOptions:
-    """Return the options that were given; raises AslError for a word that is none."""
+    """Return the options; raises AslError for an invalid value."""
     for name, words in _WORDS.items():
         if name in given and given[name] not in words:
             known = ", ".join(word or "''" for word in words)

@@ -1,4 +1,4 @@
-"""From the text of a blueprint to a document of Agent State Language that knows its places."""
+"""Reader of blueprints: a document of Agent State Language with its source positions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -30,9 +30,9 @@ def read(
     options: FlujoOptions | None = None,
     files: Files | None = None,
 ) -> Document:
-    """Read a blueprint as a document; raises InvalidDocument with all that is wrong with it.
+    """Read a blueprint as a document; raises InvalidDocument with all errors.
 
-    What it imports is looked for among the *files*.
+    Imported blueprints are read from *files*.
     """
     options = options or FlujoOptions()
     foreign = what if isinstance(what, Document) else as_platform(what, limits, FAULT)

@@ -124,7 +124,7 @@ ON_FAILURE: Final = ("abort", "skip", "continue_with_default")
 OF_IMPORTS: Final = (
     "inherit_context", "input_to", "input_scratchpad_key", "outputs", "on_failure",
 )  # fmt: skip
-"""What is said of how another blueprint is run."""
+"""Keys of the settings of an import."""
 
 
 def _importing(blueprint: Blueprint, step: BlueprintStep) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The shape of a blueprint: which keys there are, and what stands under each."""
+"""The schema of a blueprint: its keys and the types of their values."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

@@ -1,6 +1,6 @@
 """The machine of a blueprint: its states, in JSONata.
 
-A step becomes a Task of its name (a Pass where nobody is asked) whose `Output` puts the result into
+A step becomes a Task of its name (a Pass if it calls no agent) whose `Output` puts the result into
 the data. Each state of a state machine begins with a state of its name, its rules are a Choice
 behind its last step; a question is an Approval, branches are a Parallel, items a Map, rounds a
 Choice that leads back.

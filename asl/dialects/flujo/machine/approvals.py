@@ -1,4 +1,4 @@
-"""Steps that ask people, and the rules of a state machine that hold while they are asked."""
+"""Approvals, and the pause rules of a state machine before them."""
 
 from asl.core.values import Json
 from asl.dialects.expressions import query
@@ -22,7 +22,7 @@ def approval(states: States, step: BlueprintStep, then: Then, failing: Failing |
 
 
 def approval_entry(states: States, step: BlueprintStep) -> str:
-    """Return the state that a question begins with: its rules, where they may lead away."""
+    """Return the first state of an approval: its pause rules if they may lead away."""
     name = states.name(step)
     return f"{name}:pause" if _leaves(states, step) else name
 

@@ -1,4 +1,4 @@
-"""What all of a machine's parts speak of: the data of a state, where steps lead, what was built."""
+"""Context of the construction of a machine: names, transitions, findings and origins."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -15,7 +15,7 @@ RESULT: Final = "$states.result"
 
 
 class FlujoMachine(NamedTuple):
-    """A machine, where its parts were written, and what there is to say."""
+    """A machine, the origins of its parts, and the findings."""
 
     machine: dict[str, Json]
     origins: list[tuple[Mapping[str, Json], str]]
@@ -27,7 +27,7 @@ class FlujoMachine(NamedTuple):
 
 
 class Then(NamedTuple):
-    """Where a step leads that has worked: None ends the machine that it stands in.
+    """The transition of a successful step: None ends its machine.
 
     `closes` are the steps that end with it, the innermost first: its output is theirs.
     """
@@ -37,7 +37,7 @@ class Then(NamedTuple):
 
 
 class Failing(NamedTuple):
-    """Where a step leads that has failed; as which step, if not as itself."""
+    """The transition of a failed step; *step* is the failed step if not the step itself."""
 
     next: str
     step: str | None = None
@@ -58,7 +58,7 @@ ROOM: Final = 16
 
 
 class BuildContext:
-    """A document under construction."""
+    """Names, origins and findings that all machines of a document share."""
 
     def __init__(self, options: FlujoOptions) -> None:
         self.options = options
@@ -68,7 +68,7 @@ class BuildContext:
         self.taken: set[str] = set()
         self._numbers: dict[str, int] = {}
         self.first: str | None = None
-        """The state that is given the input of the execution as it is."""
+        """The state that gets the unchanged input of the execution."""
 
     def name(self, text: str, within: str = "") -> str:
         """Return a name that no other state of the whole document has, with room for a part."""

@@ -1,4 +1,4 @@
-"""Built-in skills that ask nobody: what they do is said in JSONata."""
+"""Built-in skills that need no agent, in JSONata."""
 
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
@@ -44,4 +44,4 @@ BUILTINS: Final[Mapping[str, Builtin]] = {
     ),
     CONFIRMATION: lambda states, step, name: states.done(step, states.call("confirmed")),
 }
-"""What built-in skills do that ask nobody, None where the step does not say enough."""
+"""Builders of built-in skills that need no agent; they return None if a parameter is missing."""

@@ -1,4 +1,4 @@
-"""Steps that go on with one of their branches."""
+"""Steps that continue with one of their branches."""
 
 from asl.core.values import Json
 from asl.dialects.expressions import query

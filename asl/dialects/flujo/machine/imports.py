@@ -13,7 +13,7 @@ from asl.expr.jsonata.javascript import literal
 __all__ = ["importing"]
 
 INSTEAD: Final[Mapping[str, Json]] = {"skip": None, "continue_with_default": {}}
-"""What a blueprint that fails comes to, where that is not the failure of its step."""
+"""Result of a failed blueprint if its step does not fail."""
 
 
 def importing(

@@ -172,7 +172,7 @@ class _StateMachine:
         return said or self.states.call("when", literal(text), self.states.mode())
 
     def asked_for(self) -> str:
-        """Return the state that goes on with a `next_state`, or stops."""
+        """Return the state that continues with a `next_state`, or stops."""
         if self.next is None:
             self.next = self.own("next")
             stop = {

@@ -52,7 +52,7 @@ class States:
         self.names: dict[str, str] = {}
         """The names of the states by the pointers of their steps."""
         self.inside = inside
-        """Whether it stands in a state of a state machine."""
+        """Whether it is in a state of a state machine."""
         self.within = within
         self.top = top
         self.state: EnclosingState | None = None

@@ -39,7 +39,7 @@ def work(states: States, step: BlueprintStep, then: Then, failing: Failing | Non
 
 
 def passing(states: States, step: BlueprintStep, value: str, then: Then) -> None:
-    """Build a step that asks nobody."""
+    """Build a step that calls no agent."""
     name = states.name(step)
     output = states.closing(states.done(step, value), then)
     states.put(name, {"Type": "Pass", "Output": query(output)} | states.going(then), step.pointer)
