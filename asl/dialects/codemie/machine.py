@@ -385,7 +385,7 @@ class _Machine:
             {
                 "Type": "Approval",
                 "Prompt": prompt,
-                "CodemieOptions": ["continue", "cancel"],
+                "Options": ["continue", "cancel"],
                 "Choices": [
                     {"Condition": query(f"{INPUT}.approval = 'cancel'"), "Next": self.cancelled}
                 ],
