@@ -91,7 +91,7 @@ class _Machine(NamedTuple):
             if "Choices" not in node.value and "Default" not in node.value:
                 yield Finding(
                     "V-APR-04",
-                    f"nothing says what follows the approval {node.name!r}",
+                    f"approval {node.name!r} has neither 'Choices', 'Default', 'Next' nor 'End'",
                     node.pointer,
                     "add 'Choices', 'Default', 'Next' or \"End\": true",
                     at_key=True,
@@ -107,7 +107,7 @@ class _Machine(NamedTuple):
         else:
             yield Finding(
                 "V-ST-02",
-                f"nothing says what follows {node.name!r}",
+                f"state {node.name!r} has neither 'Next' nor 'End'",
                 node.pointer,
                 'add "Next" or "End": true',
                 at_key=True,

@@ -36,11 +36,11 @@ from asl.graphs.paths import first_paths
 from asl.states import type_of
 from asl.states.machines import nested_machines
 
-__all__ = ["PathStep", "RunInputs", "WorkflowPath", "find_paths", "required_inputs", "tasks_of"]
+__all__ = ["DraftStep", "RunInputs", "WorkflowPath", "find_paths", "required_inputs", "tasks_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class PathStep:
+class DraftStep:
     """One state on a way, and by which of its transitions the way goes on."""
 
     name: str
@@ -50,7 +50,7 @@ class PathStep:
     """Of the rule or the catcher."""
 
 
-WorkflowPath: TypeAlias = tuple[PathStep, ...]
+WorkflowPath: TypeAlias = tuple[DraftStep, ...]
 Scripts: TypeAlias = dict[str, list[Mapping[str, Json]]]
 """By Task: what it answers, one after the other."""
 
@@ -65,23 +65,23 @@ def find_paths(machine: Mapping[str, Json], limit: int) -> tuple[list[WorkflowPa
     return first_paths(start, lambda name: _transitions(name, states[name]), limit, _turns)
 
 
-def _turns(step: PathStep) -> int:
+def _turns(step: DraftStep) -> int:
     """Return how often a way may take a step: once more where it comes out of a loop."""
     return 2 if step.by == "next" else 1
 
 
-def _transitions(name: str, state: Mapping[str, Json]) -> Iterator[tuple[PathStep, str | None]]:
+def _transitions(name: str, state: Mapping[str, Json]) -> Iterator[tuple[DraftStep, str | None]]:
     for index, rule in enumerate(state.get("Choices", ())):
-        yield PathStep(name, "rule", index), rule["Next"]
+        yield DraftStep(name, "rule", index), rule["Next"]
     if "Default" in state:
-        yield PathStep(name, "default"), state["Default"]
+        yield DraftStep(name, "default"), state["Default"]
     if "Next" in state:
-        yield PathStep(name, "next"), state["Next"]
+        yield DraftStep(name, "next"), state["Next"]
     elif state.get("End") or not type_of(state).decides:
-        yield PathStep(name, "end"), None
+        yield DraftStep(name, "end"), None
     catchers = state.get("Catch", ()) if type_of(state).effect else ()
     for index, catcher in enumerate(catchers):
-        yield PathStep(name, "catch", index), catcher["Next"]
+        yield DraftStep(name, "catch", index), catcher["Next"]
 
 
 class RunInputs(NamedTuple):
@@ -198,7 +198,7 @@ def _singly(facts: Facts) -> Facts:
     }
 
 
-def _handler(state: Mapping[str, Json], step: PathStep) -> Mapping[str, Json]:
+def _handler(state: Mapping[str, Json], step: DraftStep) -> Mapping[str, Json]:
     """Return the rule, the catcher or the state itself by which a way leaves a state."""
     fields = {"rule": "Choices", "catch": "Catch"}
     return state[fields[step.by]][step.index] if step.by in fields else state
