@@ -9,7 +9,7 @@ import pytest
 import asl
 from asl.conformance import load_suite, run_suite
 from asl.conformance.drafts import draft_cases
-from asl.conformance.drafts.paths import PathStep, RunInputs
+from asl.conformance.drafts.paths import DraftStep, RunInputs
 from asl.conformance.drafts.search import ALL_STEPS, ATTEMPT, MORE_STEPS, Attempts, search
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus" / "agent-asl"
@@ -188,7 +188,7 @@ def test_attempts_are_bounded_for_a_document() -> None:
     """The search ends; each way is tried as it begins all the same."""
     none: list[Any] = []
     attempts = Attempts(lambda given: none.append(given) or FAILED, steps=1_000)
-    ways = [tuple(PathStep(name, "next") for name in ("A", "B"))] * 50
+    ways = [tuple(DraftStep(name, "next") for name in ("A", "B"))] * 50
     document = machine(A={**PASS, "Next": "B"}, B=PASS)
     for way in ways:
         search(document, way, [RunInputs({}, {})], [], attempts)

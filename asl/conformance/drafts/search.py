@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from asl.conformance.drafts.facts import Place
-from asl.conformance.drafts.paths import PathStep, RunInputs, WorkflowPath, tasks_of
+from asl.conformance.drafts.paths import DraftStep, RunInputs, WorkflowPath, tasks_of
 from asl.core.values import Json, compact
 from asl.engine.result import Result
 
@@ -141,7 +141,7 @@ def _reached(way: WorkflowPath, result: "Result") -> tuple[int, bool]:
 
 
 def _changes(
-    machine: Mapping[str, Json], way: Sequence[PathStep], given: RunInputs, usual: Sequence[Json]
+    machine: Mapping[str, Json], way: Sequence[DraftStep], given: RunInputs, usual: Sequence[Json]
 ) -> Iterator[RunInputs]:
     """Yield what may lead further than to the last state of *way*, with one value changed each."""
     states = [machine["States"][step.name] for step in way]
@@ -166,7 +166,7 @@ def _answered(state: Json, ends: Sequence[Place]) -> list[Place]:
 
 
 def _answers(
-    way: Sequence[PathStep], states: Sequence[Json], given: RunInputs
+    way: Sequence[DraftStep], states: Sequence[Json], given: RunInputs
 ) -> Iterator[tuple[int, str, int]]:
     """Yield the answers on a way that are no errors, the last one first.
 
