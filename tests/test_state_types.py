@@ -419,9 +419,9 @@ FIELDS_ALLOWED: Final = {
 BLOCK_FIELDS_ALLOWED: Final = {
     **FIELDS_ALLOWED,
     "__init__.py": 2,  # names of the front door that are also those of fields
-    "checks/tools.py": 1,  # the lists of a Tools block that may contradict each other
+    "checks/tool_policies.py": 1,  # the lists of a Tools block that may contradict each other
     "compose/expansion.py": 2,  # those of an Include, and what a template has in common with it
-    "conformance/drafts/choosing.py": 2,  # operators, and fields of a choice rule that are none
+    "conformance/drafts/choice_rules.py": 2,  # operators, and fields of a choice rule that are none
     "effects/tool_enforcement.py": 1,  # the lists of a Tools block that only a broker can enforce
     "engine/usage.py": 1,  # the kinds of amounts
     "executions/requirements.py": 1,  # fields that name an agent

@@ -14,7 +14,15 @@ from asl.checks.workflow import CheckedWorkflow, split_machines
 from asl.compose import compose
 from asl.core.aws_messages import SCHEMA
 from asl.core.codes import lookup
-from asl.core.diagnostics import Finding, Report, Severity, Wording, bounded_suggestions, place
+from asl.core.diagnostics import (
+    Finding,
+    InvalidDocument,
+    Report,
+    Severity,
+    Wording,
+    bounded_suggestions,
+    place,
+)
 from asl.core.diagnostics import raise_for_errors as insist_on
 from asl.core.document import Document
 from asl.core.lazy import LazyTable
@@ -25,7 +33,7 @@ from asl.core.values import Json
 from asl.expr.templates import SUFFIX
 from asl.states.blocks import AGENT_BLOCKS, DOCUMENT_BLOCKS
 
-__all__ = ["check", "raise_for_errors"]
+__all__ = ["check", "raise_for_errors", "require_structure"]
 
 Rule = Callable[[CheckedWorkflow], Iterator[Finding]]
 
@@ -140,6 +148,29 @@ def raise_for_errors(document: Document, profile: Profile, *, ignore_blocks: boo
     if any(_severity(each, profile) is Severity.ERROR for each in (*found, *unexecuted)):
         graded = _all_graded(workflow, found, hints=document.hints)
         insist_on(document, [*graded, *unexecuted])
+
+
+def require_structure(document: Document) -> None:
+    """Check that no placeholder without a value takes the place of an object or an array.
+
+    Raises:
+        InvalidDocument: A machine, a state or a list of a state is such a placeholder.
+    """
+    document = compose(document)
+    if mark_opaque(document.value) is document.value:
+        return
+    report = check(document, for_run=True)
+    unknown = tuple(
+        each
+        for each in report.errors
+        if _STRUCTURE.search(each.message)
+        and type(resolve_pointer(document.value, each.pointer)) is str
+    )
+    if unknown:
+        raise InvalidDocument(Report(unknown, report.document))
+
+
+_STRUCTURE: Final = re.compile(r"must be an (?:object|array)")
 
 
 def _found(document: Document, workflow: CheckedWorkflow) -> list[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from asl.checks import require_structure
 from asl.core.document import Document, Loadable
 from asl.core.profile import Profile
 from asl.documents.checking import check
@@ -39,4 +40,5 @@ def plan(
     """
     loaded = resolve_document(document)
     check(loaded, profile=profile).raise_for_errors()
+    require_structure(loaded)
     return make_plan(loaded.whole, Prices(prices), limit)

@@ -297,7 +297,7 @@ def test_a_secret_header_is_sent_and_not_shown(
         ("A: {url: 'http://x', timeout: 0}", "error AGENTS-01: 'timeout' must be greater than 0"),
         ("A: {url: 'http://x', redirects: 21}", "error AGENTS-01: 'redirects' must be at most 20"),
         ("A: {url: 'http://x', max_bytes: 0}", "error AGENTS-01: 'max_bytes' must be at least 1"),
-        ("A: {url: 'http://${env:K}'}", "error AGENTS-05: '${env:K}' would be shown"),
+        ("A: {url: 'http://${env:K}'}", "AGENTS-05: a secret is not allowed here"),
         ("A: {url: 'http://x', header: {}}", "(did you mean 'headers'?)"),
     ],
 )

@@ -547,7 +547,10 @@ def test_a_url_that_nobody_serves_is_an_error() -> None:
             "1:32: error AGENTS-03: 'url' and 'folder' exclude each other",
         ),
         ("servers: {s: {command: [x], folder: nope}}", "error AGENTS-04: 'folder' is no folder"),
-        ("servers: {s: {command: ['${env:K}']}}", "1:25: error AGENTS-05: '${env:K}' would be"),
+        (
+            "servers: {s: {command: ['${env:K}']}}",
+            "1:25: error AGENTS-05: a secret is not allowed here",
+        ),
         (
             "servers: {s: {command: [x], environment: {K: '${env:NOT_THERE}'}}}",
             "1:46: error AGENTS-06: the environment has no variable 'NOT_THERE'",

@@ -801,7 +801,10 @@ def test_tools_come_from_the_agents_file(tmp_path: Path) -> None:
         ),
         ("A: {model: 'a:b', tools: [x]}", "1:27: error AGENTS-08: the file has no tool 'x'"),
         ("A: {model: 'a:b', settings: {temperature: 3}}", "1:43: error AGENTS-01: 'temperature'"),
-        ("A: {model: 'a:b', system: '${env:K}'}", "1:27: error AGENTS-05: '${env:K}' would be"),
+        (
+            "A: {model: 'a:b', system: '${env:K}'}",
+            "1:27: error AGENTS-05: a secret is not allowed here",
+        ),
         ("tools: {x: {description: d}}", "1:9: error AGENTS-01: 'agent' is missing"),
         ("tools: {x: {description: d, agent: y}}", "1:36: error AGENTS-01: 'function' must be"),
         (

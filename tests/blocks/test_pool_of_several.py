@@ -60,7 +60,7 @@ def run_several(random: Random) -> tuple[World, VirtualClock]:
 
     with asyncio.Runner(loop_factory=clock.new_event_loop) as runner:
         runner.run(main())
-    for kept in clock.budgets.kept.values():  # type: ignore[attr-defined]
+    for kept in clock.budgets.budgets.values():  # type: ignore[attr-defined]
         assert kept["open"] == {}
     return world, clock
 
@@ -102,7 +102,7 @@ def test_part_of_a_pool_within_a_family(parent: Any, child: Any) -> None:
         clock=clock,
     )
     assert (result.ok, result.usage["cost"], clock.elapsed) == (True, 0.3, 0)
-    kept = clock.budgets.kept["Pool p"]  # type: ignore[attr-defined]
+    kept = clock.budgets.budgets["Pool p"]  # type: ignore[attr-defined]
     assert kept["open"] == {}
     assert float(kept["spent"]["0"]) == 0.3
 

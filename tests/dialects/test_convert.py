@@ -1443,3 +1443,17 @@ def test_an_assistant_is_told_the_last_message_in_front_of_it() -> None:
         "amazon",
     )
     assert made.document["States"]["b"]["Parameters"] == {"task": "see", "last.$": "$.a"}
+
+
+@pytest.mark.parametrize(
+    "states",
+    ["${x}", {"A": "${x}"}, {"A": {"Type": "Parallel", "Branches": "${x}", "End": True}}],
+)
+def test_a_placeholder_for_structure_needs_a_value(states: Json) -> None:
+    """A machine, a state or its branches that are a placeholder cannot be converted or planned."""
+    document = {"StartAt": "A", "States": states}
+    for to in ("amazon", "codemie", "contenox", "flujo"):
+        with pytest.raises(asl.InvalidDocument, match="give the placeholder a value"):
+            asl.convert(document, to)
+    with pytest.raises(asl.InvalidDocument, match="give the placeholder a value"):
+        asl.plan(document)

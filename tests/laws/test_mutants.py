@@ -4,7 +4,6 @@ A document that cannot be read or run is refused, a run fails; anything else is 
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from random import Random
 from typing import Any
@@ -37,7 +36,7 @@ def lived(case: Case, random: Random) -> None:
     if random.random() < 0.3 and isinstance(data, dict | list):
         data = mutant(data, random)
     document = load(what, dialect=case.dialect, reading=case.reading)
-    profile = replace(PROFILES[case.profile], max_transitions=1_000)
+    profile = PROFILES[case.profile]._replace(max_transitions=1_000)
     asl.check(document, profile=profile)
     if random.random() < 0.2:
         asl.convert(document, random.choice(LANGUAGES))
