@@ -112,7 +112,7 @@ class AgentDefinition:
         unsupported: Settings that are not passed to a model.
         code: Import path of the Python function that the document names; None for none.
         function_arguments: Returns what that function is called with, for the parameters of a call:
-            its first argument, and keyword arguments of which it gets those that it takes.
+            its first argument, and keyword arguments; it gets those that it takes.
         request: Returns what a model is asked in a call, for the parameters of the call.
         tool_calls: Returns the tools that answer a call; None if tools do not answer it.
         selects: The tools that may answer the calls of a list, as `ModelRequest.tools` names them;

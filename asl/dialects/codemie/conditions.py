@@ -160,7 +160,11 @@ def _any(value: object) -> list[object]:
 
 
 def equals(value: object) -> list[object]:
-    """Return the values of JSON that are equal to a constant: 1 is equal to true."""
+    """Return the values of JSON that are equal to a constant: 1 is equal to true.
+
+    Raises:
+        NoJsonataEquivalent: The constant is a list.
+    """
     if isinstance(value, list):
         raise NoJsonataEquivalent
     if type(value) is bool or value in (0, 1):

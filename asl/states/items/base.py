@@ -80,7 +80,7 @@ def parse_json(text: bytes, line: int, column: int = 1) -> Json:
 
 
 class CountedFile:
-    """A file of which each read is counted; everything else is the file's own."""
+    """A file whose reads are counted."""
 
     def __init__(self, file: BinaryIO, count: Callable[[int], object]) -> None:
         self.file = file
