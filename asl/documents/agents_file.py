@@ -9,8 +9,9 @@ from typing import Final
 from asl.agents.model import FAMILIES, PROVIDERS
 from asl.core.document import Document
 from asl.core.errors import AslError
+from asl.core.printable import printable, printable_json
 from asl.core.python_imports import check_import
-from asl.core.values import compact
+from asl.core.values import Json, compact
 from asl.dialects import agent_definitions
 from asl.documents.planning import plan
 from asl.engine.definitions import AgentDefinition, DefinedServer
@@ -18,8 +19,8 @@ from asl.engine.definitions import AgentDefinition, DefinedServer
 __all__ = ["draft_agents_file"]
 
 _HEAD: Final = """\
-# Who answers for the names in {name}. Fill in what is marked with TODO.
-# What stands here wins over the document; a model PROVIDER:* is the one that the document names.
+# Agents, tools and servers of {name}. Fill in what is marked with TODO, and read commands and URLs
+# before you run them. This file wins over the document; a model PROVIDER:* is the document's own.
 """
 _MODEL: Final = "openai:gpt-5"
 """The model of an agent whose document names none."""
@@ -54,7 +55,7 @@ def draft_agents_file(document: Document) -> str:
         "tools": _tool_lines(tools),
         "servers": _server_lines(servers),
     }
-    lines = [_HEAD.format(name=basename(document.source.name or "the document"))]
+    lines = [_HEAD.format(name=printable(basename(document.source.name or "the document")))]
     for name, found in sections.items():
         written = [*found]
         if written:
@@ -78,8 +79,7 @@ def _agents(
         elif definition.code is not None and _is_there(definition.code, folder):
             yield f"  {_text(name)}: {_text(definition.code)}"
         else:
-            yield f"  # TODO: {_ANY}"
-            yield f"  {_text(name)}: {{return: null}}"
+            yield from _placeholder(name)
 
 
 def _is_there(code: str, folder: Path) -> bool:
@@ -95,24 +95,25 @@ def _model(name: str, definition: AgentDefinition) -> Iterator[str]:
     model = definition.model or ""
     provider, colon, own = model.partition(":")
     if not model or " " in model or "{{" in model:
-        note = f"  # TODO: a model; the document names {model or 'none'}"
+        note = _comment(2, f"TODO: a model; the document names {model or 'none'}")
         provider, own = _MODEL.split(":")
     elif not colon:
         own, note = model, ""
         family = (value for key, value in FAMILIES.items() if model.startswith(key))
         provider = next(family, "openai-chat")
     else:
-        note = "" if provider in PROVIDERS else "  # TODO: a provider that pydantic-ai knows"
+        known = provider in PROVIDERS
+        note = "" if known else _comment(2, "TODO: a provider that pydantic-ai knows")
     variable = re.sub(r"\W", "_", provider.split("-")[0]).upper()
     yield f"  {_text(name)}:"
     yield f"    model: {_text(f'{provider}:{own}')}{note}"
     yield f"    key: ${{env:{variable}_API_KEY}}  # TODO: the key of the provider"
-    yield f"    # url: https://...  # of a server of your own; the model is then openai-chat:{own}"
+    yield _comment(4, f"url: https://...  # a server of your own, with the model openai-chat:{own}")
     yield from _prompt(definition.prompt)
     if definition.settings:
-        yield f"    settings: {compact(definition.settings)}"
+        yield f"    settings: {_value(definition.settings)}"
     if definition.tools:
-        yield f"    # tools: {', '.join(each.name for each in definition.tools)}"
+        yield _comment(4, f"tools: {', '.join(each.name for each in definition.tools)}")
 
 
 def _prompt(prompt: str) -> Iterator[str]:
@@ -121,13 +122,13 @@ def _prompt(prompt: str) -> Iterator[str]:
         return
     lines = prompt.splitlines()
     if "{{" in prompt or _SECRET.search(prompt):
-        yield "    # The document fills in its prompt:"
-        yield from (f"    #   {line}".rstrip() for line in lines)
+        yield _comment(4, "The document fills in its prompt:")
+        yield from (_comment(4, f"  {line}".rstrip()) for line in lines)
     elif len(lines) > 1 and all(map(_is_block_line, lines)) and lines[0][:1] != " ":
         yield "    system: |-"
         yield from (f"      {line}".rstrip() for line in lines)
     else:
-        yield f"    system: {compact(prompt)}"
+        yield f"    system: {_value(prompt)}"
 
 
 def _is_block_line(line: str) -> bool:
@@ -137,7 +138,7 @@ def _is_block_line(line: str) -> bool:
 def _tools(
     defined: Mapping[str, AgentDefinition], planned: Mapping[str, list[str]]
 ) -> dict[str, str]:
-    """Return the tools that stand by themselves, each with an agent that uses it."""
+    """Return the tools that belong to no server, each with an agent that uses it."""
     found: dict[str, str] = {}
     for definition in defined.values():
         for each in definition.tools:
@@ -151,8 +152,8 @@ def _tools(
 
 def _tool_lines(tools: Mapping[str, str]) -> Iterator[str]:
     for name, user in tools.items():
-        yield f"  # TODO: what it does, and who performs it for {user}: {_ANY}"
-        yield f"  {_text(name)}: {{description: {compact(name)}, agent: {{return: null}}}}"
+        yield _comment(2, f"TODO: what it does, and what performs it for {user}: {_ANY}")
+        yield f"  {_text(name)}: {{description: {_value(name)}, agent: {{return: null}}}}"
 
 
 def _servers(defined: Mapping[str, AgentDefinition]) -> dict[str, DefinedServer]:
@@ -173,23 +174,43 @@ def _server_lines(servers: Mapping[str, DefinedServer]) -> Iterator[str]:
     for name, server in servers.items():
         spec = dict(server.spec)
         if not spec:
-            yield "  # TODO: its URL, or command: [program, argument]"
+            yield _comment(2, "TODO: its URL, or command: [program, argument]")
             spec = {"url": "https://example.invalid/mcp"}
         for field in ("environment", "headers"):
             held = spec.get(field)
             if isinstance(held, dict):
-                yield f"  # TODO: secrets of {field} as ${{env:NAME}}"
-                spec[field] = {key: str(value) for key, value in held.items()}
-        yield f"  {_text(name)}: {compact(spec)}"
+                yield _comment(2, f"TODO: secrets of {field} as ${{env:NAME}}")
+                texts = {key: str(value) for key, value in held.items()}
+                # A document names no secrets of the person who runs it.
+                asked = {key: text for key, text in texts.items() if _SECRET.search(text)}
+                for key, text in asked.items():
+                    yield _comment(2, f"TODO: {key}, as the document has it: {text}")
+                spec[field] = {key: text for key, text in texts.items() if key not in asked}
+        yield f"  {_text(name)}: {_value(spec)}"
 
 
-def _placeholders(names: Mapping[str, list[str]]) -> Iterator[str]:
+def _placeholders(names: Iterable[str]) -> Iterator[str]:
     for name in names:
-        yield f"  # TODO: {_ANY}"
-        yield f"  {_text(name)}: {{return: null}}"
+        yield from _placeholder(name)
+
+
+def _placeholder(name: str) -> Iterator[str]:
+    """Yield the lines of a name that nothing is known about."""
+    yield _comment(2, f"TODO: {_ANY}")
+    yield f"  {_text(name)}: {{return: null}}"
+
+
+def _comment(indent: int, text: str) -> str:
+    """Return a comment that ends with its line, whatever text of the document is in it."""
+    return f"{' ' * indent}# {printable(text)}"
+
+
+def _value(value: Json) -> str:
+    """Return JSON, which is YAML, on one line for every reader."""
+    return printable_json(compact(value))
 
 
 def _text(text: str) -> str:
     """Return a text as a scalar of YAML: plain where it cannot be anything else."""
     plain = _PLAIN.fullmatch(text) is not None and text.lower() not in _WORDS
-    return text if plain or re.fullmatch(r"[a-z][\w-]*:[\w./-]+", text) else compact(text)
+    return text if plain or re.fullmatch(r"[a-z][\w-]*:[\w./-]+", text) else _value(text)

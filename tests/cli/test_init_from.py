@@ -120,6 +120,46 @@ def test_draft_is_loaded_once_its_key_is_there(
     assert ([*bound.agents], [*bound.tools]) == (["writer"], ["search", "jira"])
 
 
+@pytest.mark.parametrize("end", ["\n", "\r", "\x85", "\u2028", "\v"])
+def test_texts_of_a_document_add_nothing_to_its_draft(end: str, asl: Asl, folder: Path) -> None:
+    """Whatever is a line break to some reader, a comment goes no further than its line."""
+    hostile = f"{{{{x}}}} y{end}  evil: {{return: 1}}{end}evil: 1"
+    assistant = {
+        "id": "a",
+        "model": hostile,
+        "system_prompt": hostile,
+        "tools": [{"name": hostile}],
+        "mcp_servers": [{"name": hostile, "config": {"url": "https://x.invalid"}}],
+    }
+    state = {"id": "s", "assistant_id": "a", "task": "t", "next": {"state_id": "end"}}
+    (folder / "w.yaml").write_text(yaml.safe_dump({"assistants": [assistant], "states": [state]}))
+    assert asl("init", "new", "--from", "w.yaml").exit_code == 0
+    found = yaml.safe_load((folder / "new/w.agents.yaml").read_text())
+    assert found.keys() == {"agents", "tools", "servers"}
+    assert found["agents"].keys() == {"a"}
+    assert found["agents"]["a"].keys() == {"model", "key"}
+    assert [*found["tools"]] == [*found["servers"]] == [hostile]
+
+
+@pytest.mark.parametrize(
+    ("field", "server"), [("env", {"command": "npx"}), ("headers", {"url": "https://x.invalid"})]
+)
+def test_secrets_that_a_document_asks_for_are_not_in_its_draft(
+    field: str, server: dict[str, Any], asl: Asl, folder: Path
+) -> None:
+    """A server of the document gets a variable of the environment only from who runs it."""
+    secret = "${env:HOME}"
+    config = {**server, field: {"A": secret, "B": "plain"}}
+    servers = [{"name": "s", "config": config}]
+    assistant = {"id": "a", "system_prompt": "x", "mcp_servers": servers}
+    state = {"id": "s", "assistant_id": "a", "task": "t", "next": {"state_id": "end"}}
+    (folder / "w.yaml").write_text(yaml.safe_dump({"assistants": [assistant], "states": [state]}))
+    assert asl("init", "new", "--from", "w.yaml").exit_code == 0
+    text = (folder / "new/w.agents.yaml").read_text()
+    assert secret not in json.dumps(yaml.safe_load(text))
+    assert f"# TODO: A, as the document has it: {secret}" in text
+
+
 def test_setting_that_no_model_is_given_is_a_warning(asl: Asl, folder: Path) -> None:
     """AGENTS-10, at its place in the author's file."""
     draft(asl, WORKFLOW, "flow.yaml")
