@@ -1,12 +1,11 @@
 """A bucket of the user's own, whose exceptions fail the states that use it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from io import RawIOBase
 from typing import Any, BinaryIO, cast
 
-from asl.core.errors import StateError
-from asl.engine.exception_mapping import bounded_error, describe_exception, is_control_flow
+from asl.engine.exception_mapping import map_exceptions
 from asl.states.map_data import Bucket, ObjectFault, StoredObject
 
 __all__ = ["CustomBucket"]
@@ -109,15 +108,8 @@ def _check_file(file: object, made_by: str, method: str) -> None:
         raise TypeError(f"{made_by}() returned {type(file).__name__}, which is not a binary file")
 
 
-@contextmanager
-def _failing(bucket: str) -> Iterator[None]:
-    try:
-        yield
-    except (ObjectFault, OSError):
-        raise
-    except StateError as error:
-        raise bounded_error(error) from error
-    except BaseException as error:  # user code
-        if is_control_flow(error):
-            raise
-        raise ObjectFault(f"the bucket {bucket!r}: {describe_exception(error)}") from error
+def _failing(bucket: str) -> AbstractContextManager[None]:
+    return map_exceptions(
+        lambda text: ObjectFault(f"the bucket {bucket!r}: {text}"),
+        lambda error: isinstance(error, ObjectFault | OSError),
+    )

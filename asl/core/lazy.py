@@ -138,5 +138,5 @@ def wrap_errors(what: str) -> Iterator[None]:
         yield
     except AslError:
         raise
-    except Exception as fault:  # foreign code
+    except Exception as fault:  # a plug-in may raise any class; the message names it
         raise AslError(f"{what}: {type(fault).__name__}: {fault}") from fault

@@ -76,7 +76,7 @@ async def _carried(answer: Awaitable[Json]) -> Json:
     """Await an answer; exceptions of user code are made portable."""
     try:
         return await answer
-    except BaseException as error:  # user code; a task would replace some exceptions
+    except BaseException as error:  # user code: a task cannot carry every class
         raise make_portable(error) from error.__cause__
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 
 from asl.core.errors import NotJson, StateError
@@ -28,6 +29,7 @@ __all__ = [
     "is_fault",
     "leaf_exceptions",
     "make_portable",
+    "map_exceptions",
     "normalize_error",
     "unwrap_group",
 ]
@@ -123,6 +125,26 @@ def _text(value: object) -> str | None:
     if value is None:
         return None
     return bounded_text(value if isinstance(value, str) else repr(value))
+
+
+@contextmanager
+def map_exceptions(
+    make_error: Callable[[str], Exception], passes: Callable[[BaseException], bool]
+) -> Iterator[None]:
+    """Convert exceptions that user code raises in the block; a StateError is only bounded.
+
+    Args:
+        make_error: Returns the error for a description of an exception.
+        passes: Whether an exception propagates unchanged, as control flow always does.
+    """
+    try:
+        yield
+    except BaseException as error:  # user code may raise any class, SystemExit included
+        if is_control_flow(error) or passes(error):
+            raise
+        if isinstance(error, StateError):
+            raise bounded_error(error) from error
+        raise make_error(describe_exception(error)) from error
 
 
 def bounded_text(text: str) -> str:

@@ -1,12 +1,12 @@
 """A memory of the user's own, whose exceptions fail the states that use it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from asl.core.errors import StateError
 from asl.core.values import copy_result
-from asl.engine.exception_mapping import bounded_error, describe_exception, is_control_flow
+from asl.engine.exception_mapping import map_exceptions
 from asl.engine.memory import Memory, MemoryEntry
 
 __all__ = ["CustomMemory"]
@@ -106,14 +106,10 @@ def _entries(found: Iterable[Any]) -> list[MemoryEntry]:
     return entries
 
 
-@contextmanager
-def _failing(ours: Sequence[BaseException] = ()) -> Iterator[None]:
-    try:
-        yield
-    except BaseException as error:  # foreign code
-        if is_control_flow(error) or any(error is each for each in ours):
-            raise
-        if isinstance(error, StateError):
-            raise bounded_error(error) from error
-        cause = f"the memory that was given cannot be used: {describe_exception(error)}"
-        raise StateError("States.MemoryNotConfigured", cause) from error
+def _failing(ours: Sequence[BaseException] = ()) -> AbstractContextManager[None]:
+    return map_exceptions(_unusable, lambda error: any(error is each for each in ours))
+
+
+def _unusable(text: str) -> StateError:
+    cause = f"the memory that was given cannot be used: {text}"
+    return StateError("States.MemoryNotConfigured", cause)
