@@ -33,7 +33,7 @@ from asl.core.values import Json
 from asl.expr.templates import SUFFIX
 from asl.states.blocks import AGENT_BLOCKS, DOCUMENT_BLOCKS
 
-__all__ = ["check", "raise_for_errors", "require_structure"]
+__all__ = ["check", "raise_for_errors", "require_values"]
 
 Rule = Callable[[CheckedWorkflow], Iterator[Finding]]
 
@@ -150,27 +150,24 @@ def raise_for_errors(document: Document, profile: Profile, *, ignore_blocks: boo
         insist_on(document, [*graded, *unexecuted])
 
 
-def require_structure(document: Document) -> None:
-    """Check that no placeholder without a value takes the place of an object or an array.
+def require_values(document: Document) -> None:
+    """Check that no placeholder without a value takes the place of anything but a string.
 
     Raises:
-        InvalidDocument: A machine, a state or a list of a state is such a placeholder.
+        InvalidDocument: A machine, a state or another value of a state is such a placeholder.
     """
     document = compose(document)
     if mark_opaque(document.value) is document.value:
         return
     report = check(document, for_run=True)
-    unknown = tuple(
-        each
-        for each in report.errors
-        if _STRUCTURE.search(each.message)
-        and type(resolve_pointer(document.value, each.pointer)) is str
-    )
+    unknown = tuple(each for each in report.errors if _is_placeholder(document.value, each.pointer))
     if unknown:
         raise InvalidDocument(Report(unknown, report.document))
 
 
-_STRUCTURE: Final = re.compile(r"must be an (?:object|array)")
+def _is_placeholder(value: Json, pointer: str) -> bool:
+    found = resolve_pointer(value, pointer)
+    return type(found) is str and mark_opaque(found) is not found
 
 
 def _found(document: Document, workflow: CheckedWorkflow) -> list[Finding]:

@@ -104,7 +104,7 @@ def convert_document(
             with open parameters.
         InvalidDocument: The document has errors other than missing states or files.
     """
-    from asl.checks import check, require_structure
+    from asl.checks import check, require_values
 
     target = dialect(to)
     check_options(target, "written", writing or {}, target.writing)
@@ -112,7 +112,7 @@ def convert_document(
     if not _convertible(document, report):
         raise InvalidDocument(report)
     if to not in (NATIVE, document.dialect):
-        require_structure(document)
+        require_values(document)
     if document.whole.get("Module") is True and to not in (NATIVE, document.dialect):
         raise AslError("a module has no machine of its own: convert a document that includes it")
     if document.whole.get("Parameters") and to not in (NATIVE, document.dialect):

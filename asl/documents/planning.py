@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from asl.checks import require_structure
+from asl.checks import require_values
 from asl.core.document import Document, Loadable
 from asl.core.profile import Profile
 from asl.documents.checking import check
@@ -40,5 +40,5 @@ def plan(
     """
     loaded = resolve_document(document)
     check(loaded, profile=profile).raise_for_errors()
-    require_structure(loaded)
+    require_values(loaded)
     return make_plan(loaded.whole, Prices(prices), limit)
