@@ -33,6 +33,10 @@ def deltas(count: int) -> bytes:
     return write.number(128) + write.number(4) + write.number(count) + b"\0" * 6
 
 
+EMPTY_LENGTHS = write.number(8) + write.number(1) + write.number(9_000_000) + bytes(2_300_000)
+"""Many lengths of zero, each block of them in two bytes, which are packed well."""
+
+
 def listed(count: int, value: bytes, size: int | None = None, codec: str = "none") -> bytes:
     """Write a row with a list of one value that is repeated."""
     body = levels(run(0, 1), run(1, count - 1)) + levels(run(1, count)) + b"\0" + run(0, count)
@@ -91,6 +95,13 @@ FALSE = {
     "rows that are missing": file(page(SEVEN * 10, 10), INT64, 11, 10),
     "empty pages": file(page(b"", 0) * 20_000, INT64, 10),
     "text in a header": file(b"\x18" + write.number(MANY) + b"x" * 100, INT64, 10),
+    "values without bytes in a header": file(b"\x19\xf7" + write.number(2**40), INT64, 10),
+    "lengths of nothing": file(
+        page(packed(EMPTY_LENGTHS, "zstd"), 10, write.DELTA_STRINGS, len(EMPTY_LENGTHS)),
+        TEXT,
+        10,
+        codec="zstd",
+    ),
     "nested header": file(b"\x1c" * 10_000, INT64, 10),
     "values of a dictionary": file(
         page(b"\0" + ONE_RUN, 10, write.DICTIONARY), INT64, 10, first=write.dictionary(SEVEN, MANY)

@@ -11,8 +11,8 @@ from asl.states.items.base import DataFault
 
 __all__ = ["Pages", "measure_pages"]
 
-MAX_HEADERS: Final = 300_000
-"""Bytes of the headers in a row group; each takes up to half a microsecond to read."""
+MAX_WORK: Final = 500_000
+"""Bytes and values that are read one by one in a row group; each takes up to a microsecond."""
 MAX_LEVELS: Final = 8
 """Levels of a header: those of statistics in a header in a page."""
 MAX_COUNT: Final = 10_000_000
@@ -50,13 +50,19 @@ class _Thrift:
     def __init__(self, file: BinaryIO, left: int) -> None:
         self.file = file
         self.left = left
-        """Bytes that may still be read."""
+        """Bytes and values that may still be read."""
+
+    def spend(self) -> None:
+        """Count a byte or a value; a value may have no bytes of its own."""
+        self.left -= 1
+        if self.left < 0:
+            raise ValueError("headers or lengths of texts are too long")
 
     def byte(self) -> int:
-        self.left -= 1
+        self.spend()
         read = self.file.read(1)
-        if self.left < 0 or not read:
-            raise ValueError("a header is too long, or ends early")
+        if not read:
+            raise ValueError("a header ends early")
         return read[0]
 
     def number(self) -> int:
@@ -72,6 +78,7 @@ class _Thrift:
 
     def value(self, kind: int, levels: int = MAX_LEVELS) -> Any:
         """Return an integer or the fields of a struct; skip any other value."""
+        self.spend()
         if kind in INTEGERS:
             return self.signed()
         if kind == STRUCT and levels:
@@ -111,7 +118,7 @@ def measure_pages(
     Raises:
         DataFault: A header cannot be read, or a page announces too many texts.
     """
-    left = MAX_HEADERS
+    left = MAX_WORK
     found = []
     for chunk, column in columns:
         try:
@@ -131,7 +138,7 @@ def _measure(
     column: Any,
     unpack: Callable[[str, bytes, int], bytes],
 ) -> tuple[Pages, int]:
-    """Return the measures of a column, and how many bytes of headers may still be read."""
+    """Return the measures of a column, and what is left of `MAX_WORK`."""
     pages = Pages()
     start, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
     at = dictionary if dictionary and 0 < dictionary < start else start
@@ -159,19 +166,25 @@ def _measure(
         encoding = about[4 if kind == DATA_V2 else 2]
         pages.encodings.add(encoding)
         if encoding in (DELTA_LENGTHS, DELTA_STRINGS) and chunk.physical_type == "BYTE_ARRAY":
-            _check_lengths(file.read(packed), header, encoding, chunk, column, unpack)
+            body = file.read(packed)
+            left = _check_lengths(body, left, header, encoding, chunk, column, unpack)
     return pages, left
 
 
 def _check_lengths(
     body: bytes,
+    left: int,
     header: dict[int, Any],
     encoding: int,
     chunk: Any,
     column: Any,
     unpack: Callable[[str, bytes, int], bytes],
-) -> None:
-    """Raise ValueError if a page of texts announces more lengths than there may be values."""
+) -> int:
+    """Check the numbers of lengths that a page of texts announces; return what is left of the work.
+
+    Raises:
+        ValueError: There are more than there may be values.
+    """
     size = header[2]
     if size > MAX_TEXTS:
         raise ValueError(f"a page of texts is longer than {MAX_TEXTS} bytes")
@@ -187,24 +200,33 @@ def _check_lengths(
         for level in (column.max_repetition_level, column.max_definition_level):
             if level:
                 content.seek(int.from_bytes(content.read(4), "little"), SEEK_CUR)
-    thrift = _Thrift(content, size)
-    _skip_deltas(thrift)
+    thrift = _Thrift(content, left)
+    lengths = _begin_lengths(thrift)
     if encoding == DELTA_STRINGS:  # lengths of what is repeated, then of what is new
-        _skip_deltas(thrift)
+        _skip_lengths(thrift, *lengths)
+        _begin_lengths(thrift)
+    return thrift.left
 
 
-def _skip_deltas(thrift: _Thrift) -> None:
-    """Skip numbers in the encoding DELTA_BINARY_PACKED."""
+def _begin_lengths(thrift: _Thrift) -> tuple[int, int, int]:
+    """Read the begin of numbers in the encoding DELTA_BINARY_PACKED.
+
+    Returns:
+        How many numbers follow the first one, the parts of a block, and the numbers of a part.
+    """
     block, parts, count = thrift.number(), thrift.number(), thrift.number()
     if count > MAX_COUNT:
         raise ValueError(f"a page has more than {MAX_COUNT} texts")
     if not 0 < parts <= block or block % (8 * parts):
         raise ValueError("a page has no blocks of numbers")
     thrift.signed()
-    left = count - 1
+    return count - 1, parts, block // parts
+
+
+def _skip_lengths(thrift: _Thrift, left: int, parts: int, size: int) -> None:
     while left > 0:
         thrift.signed()
         for width in [thrift.byte() for _ in range(parts)]:
             if left > 0:  # parts behind the last number are left out
-                thrift.file.seek(width * (block // parts) // 8, SEEK_CUR)
-            left -= block // parts
+                thrift.file.seek(width * size // 8, SEEK_CUR)
+            left -= size
