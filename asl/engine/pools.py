@@ -13,6 +13,15 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.limits import SHARES, Account, ReservedCall, ReservedPart, Share, SpendingExecution
+from asl.engine.pool_entries import (
+    charge,
+    draw,
+    drawn_amount,
+    is_part,
+    part_of,
+    settle_calls,
+    undrawn,
+)
 from asl.engine.usage import NOTHING, ZERO, add_amounts
 from asl.states.blocks.budget_limits import Amounts, BudgetLimits
 
@@ -22,12 +31,8 @@ __all__ = [
     "SharedBudget",
     "SharedBudgets",
     "join_shared_budgets",
-    "remove_calls",
-    "remove_execution",
 ]
 
-PARTS: Final = 60
-"""Number of parts of a time window: an amount counts until its whole part is over."""
 STALE: Final = 3600.0
 """Seconds for which others wait for a call to end; its reservation remains longer."""
 REPORTED: Final = ("MaxCost", "MaxTokens")
@@ -124,10 +129,10 @@ class SharedBudget(Account):
         drawn = dict.fromkeys(self._parts_of_others(entries), ZERO)
         self.guesses = self.others_guess = self.others_end = False
         for name, entry in entries.items():
-            if _is_part(entry):
+            if is_part(entry):
                 continue
             amount, since, _, _, *shown = entry
-            part = _part_of(entry)
+            part = part_of(entry)
             if part in drawn:
                 drawn[part] += Decimal(amount)
             else:
@@ -142,7 +147,7 @@ class SharedBudget(Account):
         self.taken = False
         for name, reserved in drawn.items():
             _, since, _, release, *_ = entries[name]
-            rest = _rest(entries[name])
+            rest = undrawn(entries[name])
             if rest and release and since > now - STALE:
                 self.taken = True
                 held += max(rest, reserved)
@@ -158,9 +163,9 @@ class SharedBudget(Account):
         Otherwise executions with a part each would wait for one another, once a call of another one
         has exceeded the budget.
         """
-        if self.part is not None and self.part in entries and _rest(entries[self.part]):
+        if self.part is not None and self.part in entries and undrawn(entries[self.part]):
             return []
-        return [name for name, entry in entries.items() if name != self.part and _is_part(entry)]
+        return [name for name, entry in entries.items() if name != self.part and is_part(entry)]
 
     # Calls
 
@@ -273,7 +278,7 @@ class SharedBudget(Account):
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             entries.pop(call.entry, None)
             self._spend(spent, used, now)
-            _draw(entries, self.part, used)
+            draw(entries, self.part, used.get("MaxCost", ZERO))
 
         self._discard(call)
         self._change(now, act)
@@ -283,14 +288,12 @@ class SharedBudget(Account):
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             self._spend(spent, used, now)
-            _draw(entries, self.part, used)
+            draw(entries, self.part, used.get("MaxCost", ZERO))
 
         self._change(now, act)
 
     def _spend(self, spent: dict[str, str], used: Amounts, now: float) -> None:
-        if used.get("MaxCost"):
-            part = _part(self.length, now)
-            spent[part] = str(Decimal(spent.get(part, "0")) + used["MaxCost"])
+        charge(spent, used.get("MaxCost", ZERO), self.length, now)
 
     # Executions
 
@@ -303,11 +306,7 @@ class SharedBudget(Account):
         """
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
-            for entry in [each for each in entries if each.startswith(f"{execution}:")]:
-                found = entries.pop(entry)
-                used = {"MaxCost": Decimal(str(found[2]))}
-                self._spend(spent, used, now)
-                _draw(entries, _part_of(found), used)
+            settle_calls(spent, entries, execution, now)
 
         self._change(now, act)
 
@@ -345,7 +344,7 @@ class SharedBudget(Account):
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             if entry in entries:
-                rest = used - _drawn(entries.pop(entry))
+                rest = used - drawn_amount(entries.pop(entry))
                 self._spend(spent, {"MaxCost": max(rest, ZERO)}, now)
 
         self._change(now, act)
@@ -529,99 +528,6 @@ def join_shared_budgets(
     return [*joined, shared]
 
 
-def remove_execution(kept: Json, execution: str, spent: Decimal, now: float) -> Json:
-    """Return a shared budget without the reservations of an execution that has ended.
-
-    Args:
-        kept: The shared budget.
-        execution: Id of the execution.
-        spent: Its whole spending. It replaces the reservation of the execution, which counts in
-            full without release; known usage replaces the reservations of its calls.
-        now: Current time in epoch seconds.
-    """
-    kept = _without_calls(kept, execution, now)
-    entries = {
-        entry: held
-        for entry, held in kept["open"].items()
-        if entry != execution and not entry.startswith(f"{execution} ")  # of tools (`rates`)
-    }
-    if execution in kept["open"]:
-        amount, _, base, release, length, *_ = held = kept["open"][execution]
-        used = spent - Decimal(base)
-        used = (used if release else max(used, Decimal(amount))) - _drawn(held)
-        kept = _charged(kept, max(used, ZERO), length, now)
-    return {**kept, "open": entries}
-
-
-def remove_calls(kept: Json, execution: str) -> Json:
-    """Return a shared budget without the calls of an execution that no process runs.
-
-    The known usage of each call counts as spent. The reservation of the execution itself remains.
-
-    Args:
-        kept: The shared budget.
-        execution: Id of the execution.
-    """
-    return _without_calls(kept, execution, None)
-
-
-def _without_calls(kept: Json, execution: str, now: float | None) -> Json:
-    """Return a shared budget with the known usage of an execution's calls instead of their entries.
-
-    It counts from *now* on, or from the time of each call if that is None.
-    """
-    entries = dict(kept["open"])
-    for entry in [each for each in entries if each.startswith(f"{execution}:")]:
-        found = entries.pop(entry)
-        _, since, known, length, *_ = found
-        used = Decimal(known)
-        kept = _charged(kept, used, length, since if now is None else now)
-        _draw(entries, _part_of(found), {"MaxCost": used})
-    return {**kept, "open": entries}
-
-
-def _is_part(entry: list[Json]) -> bool:
-    """Return whether an entry is the part of a whole execution, not a call."""
-    return type(entry[3]) is bool
-
-
-def _part_of(call: list[Json]) -> str | None:
-    """Return the part on which a call draws; calls of older versions draw on none."""
-    return call[6] if len(call) > 6 else None
-
-
-def _drawn(part: list[Json]) -> Decimal:
-    """Return the amount that calls have drawn on a part, 0 in entries of older versions."""
-    return Decimal(part[5]) if len(part) > 5 else ZERO
-
-
-def _rest(part: list[Json]) -> Decimal:
-    """Return the amount of a part that no call has drawn."""
-    return max(Decimal(part[0]) - _drawn(part), ZERO)
-
-
-def _draw(entries: dict[str, list[Json]], part: str | None, used: Amounts) -> None:
-    """Draw an amount from a part, if it still exists."""
-    if part is not None and part in entries:
-        found = entries[part]
-        entries[part] = [*found[:5], str(_drawn(found) + used.get("MaxCost", ZERO))]
-
-
 def _shown(call: ReservedCall) -> list[Json]:
     """Return whether the size of a call is proven, and whether it waits for a reservation."""
     return [not call.is_unproven("MaxCost", None), not call.is_busy()]
-
-
-def _charged(kept: Json, used: Decimal, length: float | None, now: float) -> Json:
-    """Return a shared budget with an amount added to its spending."""
-    part = _part(length, now)
-    known = Decimal(kept["spent"].get(part, "0"))
-    return {**kept, "spent": {**kept["spent"], part: str(known + used)}}
-
-
-def _part(length: float | None, now: float) -> str:
-    """Return the end of the part of a time window that contains *now*."""
-    if length is None:
-        return "0"
-    size = length / PARTS
-    return repr((now // size + 1) * size)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from asl.core.values import Json, encode
 from asl.engine.journal_values import read_usage
-from asl.engine.pools import remove_calls, remove_execution
+from asl.engine.pool_entries import remove_calls, remove_execution
 from asl.engine.usage import ZERO
 from asl.stores.executions import ENDED, find_execution, top_of
 from asl.stores.session import Session

@@ -297,7 +297,7 @@ def test_a_reservation_left_by_a_dead_process_is_replaced_at_recovery(tmp_path: 
         def leave(kept: Json) -> Json:
             (execution,) = rows(store, "SELECT workflow FROM execution")
             entry = f"arn:aws:states:us-east-1:111111111111:execution:{execution[0]}"
-            held = ["1", 0.0, "0.5", None, True]
+            held = ["1", 0.0, "0.5", None, True, False, None]
             return {**kept, "open": {f"{entry}:{name}:/A@0": held for name in ("one", "two")}}
 
         StoreBudgets(store.session).change("Pool p", leave)
@@ -324,7 +324,7 @@ def test_the_doctor_releases_what_ended_executions_hold(tmp_path: Path) -> None:
         entry = f"arn:aws:states:us-east-1:111111111111:execution:{execution[0]}:one"
 
         def leave(kept: Json) -> Json:
-            return {"spent": {}, "open": {entry: ["3", 1e12, "0", True, None]}}
+            return {"spent": {}, "open": {entry: ["3", 1e12, "0", True, None, "0"]}}
 
         StoreBudgets(store.session).change("Pool p", leave)
         assert len(list(store.faults())) == 1
