@@ -180,7 +180,7 @@ def _role(message: Json) -> Json:
 def _task(given: Mapping[str, Any]) -> str:
     """Return the text of the task, the item as on the platform, and faults of earlier answers."""
     parts = [as_text(given.get("task") or "")]
-    if "item" in given and as_text(given["item"]) not in parts[0]:
+    if "item" in given:
         parts.append(f"Current task: {as_text(given['item'])}")
     for fault in given.get("errors") or ():
         parts.append(f"An earlier answer does not fit the schema: {fault}")

@@ -98,7 +98,7 @@ def _tools(listed: Json, pointer: str) -> Iterator[DefinedTool]:
 
 def _unsupported(name: str, agent: Mapping[str, Any], pointer: str) -> Iterator[Unsupported]:
     if isinstance(agent.get("system_prompt"), dict):
-        message = f"the prompt of {name!r} stands in another file, which is not read"
+        message = f"the prompt of {name!r} is in another file, which is not read"
         hint = f"write it into the agents file: {name}: {{system: ...}}"
         yield Unsupported(f"{pointer}/system_prompt", message, hint)
     for key in agent.get("model_settings") or {}:
