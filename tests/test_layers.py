@@ -209,6 +209,8 @@ def test_the_table_is_the_documented_one() -> None:
 
 # Import budgets ----------------------------------------------------------------------------------
 
+FOREIGN = [f"asl.dialects.{name}" for name in ("amazon", "codemie", "contenox", "flujo")]
+
 BUDGETS = {
     "import asl": (
         ["-c", "import asl"],
@@ -216,7 +218,10 @@ BUDGETS = {
     ),
     "asl run hello.asl.json": (
         ["-m", "asl", "run", "hello.asl.json"],
-        {"asyncio", "rich", "ruamel", "pydantic", "re2", "jsonschema", "asl.expr.jsonata"},
+        {
+            *("asyncio", "rich", "ruamel", "pydantic", "re2", "jsonschema", "asl.expr.jsonata"),
+            *("asl.dialects.registry", "asl.dialects.base", *FOREIGN),
+        },
     ),
 }
 
@@ -240,6 +245,18 @@ def test_import_budget(case: str, tmp_path: Path) -> None:
     assert "asl" in traced
     found = {each for each in unwanted for name in traced if f"{name}.".startswith(f"{each}.")}
     assert found == set()
+
+
+@pytest.mark.parametrize("dialect", ["codemie", "contenox", "flujo"])
+def test_functions_of_a_dialect_need_no_reader_or_writer(dialect: str) -> None:
+    """The run of a converted document loads nothing else of its dialect."""
+    own, allowed = f"asl.dialects.{dialect}.functions", ("asl.core", "asl.expr")
+    found = [each for each in MODULES if f"{each}.".startswith(f"{own}.")]
+    assert len(found) > 4
+    for module in found:
+        for imported in imports(tree(module), module):
+            if imported.split(".")[0] == "asl":
+                assert imported.startswith((own, *allowed)), f"{module} imports {imported}"
 
 
 # Edges between modules

@@ -67,7 +67,7 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
 
 
 HISTORY_HOOKS: Final[Mapping[str, Callable[[Json], EntryEvents | None]]] = LazyTable(
-    {"Flujo": "asl.expr.flujo.state_machines:history_hook"}
+    {"Flujo": "asl.dialects.flujo.functions.state_machines:history_hook"}
 )
 """The history events that a dialect adds, by its member of `Metadata`."""
 

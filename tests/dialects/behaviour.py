@@ -15,7 +15,7 @@ import asl
 from asl.core.document import Document
 from asl.core.pointers import escape
 from asl.core.values import compact, json_equal
-from asl.expr.contenox.texts import template_text
+from asl.dialects.contenox.functions.texts import template_text
 from asl.states.machines import nested_machines
 
 Json = Any

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 
-from asl.expr.codemie.conditions import holds
-from asl.expr.codemie.outputs import NOTHING, coerce_literals, parse_output
+from asl.dialects.codemie.functions.conditions import holds
+from asl.dialects.codemie.functions.outputs import NOTHING, coerce_literals, parse_output
 
 Actor = Callable[[str, tuple[int, ...]], str]
 """Gives the answer of a state; the numbers say in which branches of branches it stands."""

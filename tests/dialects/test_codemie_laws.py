@@ -16,6 +16,9 @@ from asl.core.source import DEFAULT_LIMITS, Source
 from asl.core.yaml_schema import CORE, PLATFORM
 from asl.core.yaml_text import loads
 from asl.dialects.codemie.conditions import NoJsonataEquivalent, translated
+from asl.dialects.codemie.functions.conditions import holds
+from asl.dialects.codemie.functions.outputs import NOTHING, coerce_literals, parse_output
+from asl.dialects.codemie.functions.placeholders import fill
 from asl.dialects.codemie.plain.choices import NEVER, rule
 from asl.dialects.codemie.reader import read
 from asl.dialects.codemie.round_trip import restored
@@ -23,9 +26,6 @@ from asl.dialects.codemie.writing.conditions import Conditions
 from asl.dialects.codemie.writing.reads import Output
 from asl.dialects.codemie.writing.results import Result
 from asl.dialects.yaml_writer import to_yaml
-from asl.expr.codemie.conditions import holds
-from asl.expr.codemie.outputs import NOTHING, coerce_literals, parse_output
-from asl.expr.codemie.placeholders import fill
 from tests.dialects.choosing import BOOLEAN, NUMERIC, OPERANDS, decided, rules, values
 from tests.dialects.codemie_reference import Failed, Reference
 from tests.examples import examples

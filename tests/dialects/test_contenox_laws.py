@@ -11,11 +11,11 @@ from asl.core.document import Document
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.source import Source
 from asl.dialects.contenox.chain import Branch, Chain
+from asl.dialects.contenox.functions.rendering import MAX_LENGTH, render
+from asl.dialects.contenox.functions.templates import parse
 from asl.dialects.contenox.reader import read
 from asl.dialects.contenox.round_trip import restored
 from asl.dialects.contenox.tokens import aliases, holds
-from asl.expr.contenox.rendering import MAX_LENGTH, render
-from asl.expr.contenox.templates import parse
 from tests.dialects.spoilt import read_or_refused, spoilt
 from tests.examples import examples
 

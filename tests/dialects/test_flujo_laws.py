@@ -11,12 +11,17 @@ from asl.core.document import Document
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.source import Source
 from asl.dialects.flujo.conditions import plain
+from asl.dialects.flujo.functions.conditions import (
+    MODES,
+    FlujoConditionError,
+    FlujoNames,
+    compile_expression,
+)
+from asl.dialects.flujo.functions.templates import MAX_LENGTH, TemplateScope, parse, render
 from asl.dialects.flujo.reader import read
 from asl.dialects.flujo.round_trip import restored
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.paths import condition
-from asl.expr.flujo.conditions import MODES, FlujoConditionError, FlujoNames, compile_expression
-from asl.expr.flujo.templates import MAX_LENGTH, TemplateScope, parse, render
 from tests.dialects.choosing import BOOLEAN, NUMERIC, OPERANDS, decided, rules, values
 from tests.dialects.spoilt import read_or_refused, spoilt
 from tests.examples import examples

@@ -7,9 +7,9 @@ import pytest
 import asl
 from asl.core.json_text import read_data
 from asl.core.work import WorkExceeded, WorkMeter
+from asl.dialects.codemie.functions.outputs import parse_output
+from asl.dialects.codemie.functions.placeholders import MAX_LENGTH, fill
 from asl.dialects.flujo.rules import MAX_TRIALS
-from asl.expr.codemie.outputs import parse_output
-from asl.expr.codemie.placeholders import MAX_LENGTH, fill
 
 Made = dict[str, Any]
 
@@ -162,8 +162,8 @@ def test_answers_of_braces_alone_are_texts(piece: str) -> None:
             super().spend(steps)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("asl.expr.codemie.outputs.WorkMeter", Counting)
-        patch.setattr("asl.expr.codemie.outputs.MAX_MARKS", most)
+        patch.setattr("asl.dialects.codemie.functions.outputs.WorkMeter", Counting)
+        patch.setattr("asl.dialects.codemie.functions.outputs.MAX_MARKS", most)
         parse_output(answer)
     assert scanned <= most + 1
     with pytest.raises(ValueError):  # noqa: PT011

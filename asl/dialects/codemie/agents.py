@@ -7,6 +7,7 @@ from typing import Any, Final
 from asl.core.diagnostics import is_error
 from asl.core.values import Json
 from asl.dialects.codemie.config import ACTORS
+from asl.dialects.codemie.functions.outputs import as_text
 from asl.dialects.codemie.reader import METADATA
 from asl.dialects.codemie.schema import check
 from asl.dialects.foreign_documents import kept
@@ -17,7 +18,6 @@ from asl.engine.definitions import (
     ModelRequest,
     Unsupported,
 )
-from asl.expr.codemie.outputs import as_text
 
 __all__ = ["definitions"]
 

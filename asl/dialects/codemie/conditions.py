@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from asl.core.errors import ExpressionFault
-from asl.expr.codemie.conditions import COMPARISONS, parse
+from asl.dialects.codemie.functions.conditions import COMPARISONS, parse
 from asl.expr.jsonata.javascript import literal
 
 __all__ = ["NoJsonataEquivalent", "comparisons", "equals", "translated"]

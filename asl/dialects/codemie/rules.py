@@ -10,10 +10,10 @@ from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.codemie import schema
 from asl.dialects.codemie.config import ACTORS, END, FORMS, CodemieState, Config
+from asl.dialects.codemie.functions.conditions import parse
+from asl.dialects.codemie.functions.placeholders import find_placeholders
 from asl.dialects.codemie.options import DEFAULT, CodemieOptions
 from asl.dialects.codemie.transforms import misfits
-from asl.expr.codemie.conditions import parse
-from asl.expr.codemie.placeholders import find_placeholders
 
 __all__ = ["of_shape", "of_states"]
 

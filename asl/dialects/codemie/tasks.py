@@ -7,11 +7,11 @@ from typing import Any, Final
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
 from asl.dialects.codemie.config import END, CodemieState, Config
+from asl.dialects.codemie.functions.outputs import parse_schema
+from asl.dialects.codemie.functions.placeholders import find_placeholders
 from asl.dialects.codemie.options import CodemieOptions
 from asl.dialects.codemie.transforms import sayable
 from asl.dialects.expressions import query
-from asl.expr.codemie.outputs import parse_schema
-from asl.expr.codemie.placeholders import find_placeholders
 from asl.expr.jsonata.javascript import literal
 
 __all__ = ["INPUT", "RETRIED", "Tasks"]

@@ -6,10 +6,10 @@ from typing import Any, Final
 from asl.core.diagnostics import Finding, Severity
 from asl.core.values import Json
 from asl.dialects import schema
+from asl.dialects.codemie.functions.placeholders import find_placeholders
+from asl.dialects.codemie.functions.transforms import MAPPINGS
 from asl.dialects.codemie.schema import CODES
 from asl.dialects.schema import OBJECT, TEXT, TEXTS, ListSchema, ObjectSchema, anything
-from asl.expr.codemie.placeholders import find_placeholders
-from asl.expr.codemie.transforms import MAPPINGS
 
 __all__ = ["misfits", "sayable"]
 

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from asl.core.diagnostics import Finding
 from asl.dialects.contenox.chain import Branch, Chain, Task
-from asl.expr.contenox.chain_data import JSON_PATH
+from asl.dialects.contenox.functions.chain_data import JSON_PATH
 
 __all__ = ["check_data_types"]
 

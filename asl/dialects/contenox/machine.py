@@ -11,11 +11,11 @@ from typing import Final, NamedTuple
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
 from asl.dialects.contenox.chain import END, RAISED, Branch, Chain, StateNames, Task
+from asl.dialects.contenox.functions.templates import Macro, find_macros
 from asl.dialects.contenox.operands import edge, number, range_of, seconds
 from asl.dialects.contenox.rules import exits
 from asl.dialects.contenox.tokens import aliases, tool_token
 from asl.dialects.expressions import handed, query
-from asl.expr.contenox.templates import Macro, find_macros
 from asl.expr.jsonata.javascript import literal
 
 __all__ = ["ContenoxMachine", "build_machine"]

@@ -11,9 +11,9 @@ from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
 from asl.dialects.contenox import rules, schema
 from asl.dialects.contenox.chain import Chain
+from asl.dialects.contenox.functions.chain_data import JSON_PATH
 from asl.dialects.contenox.machine import ContenoxMachine, build_machine
 from asl.dialects.foreign_documents import document
-from asl.expr.contenox.chain_data import JSON_PATH
 
 __all__ = ["METADATA", "PROFILES", "profile_of", "read"]
 

@@ -9,12 +9,18 @@ from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.contenox.chain import END, HANDLERS, OPERATORS, SYNONYMS, Branch, Chain, Task
 from asl.dialects.contenox.data_types import check_data_types
+from asl.dialects.contenox.functions.chain_data import JSON_PATH, STRATEGIES
+from asl.dialects.contenox.functions.templates import (
+    Macro,
+    Node,
+    find_macros,
+    parse,
+    variable_names,
+)
+from asl.dialects.contenox.functions.templates import TemplateBlock as TemplateBlock
 from asl.dialects.contenox.operands import edge, number, range_of, seconds
 from asl.dialects.contenox.tokens import aliases, evaluations, holds
 from asl.dialects.names import computed
-from asl.expr.contenox.chain_data import JSON_PATH, STRATEGIES
-from asl.expr.contenox.templates import Macro, Node, find_macros, parse, variable_names
-from asl.expr.contenox.templates import TemplateBlock as TemplateBlock
 from asl.expr.paths.syntax import parse_path
 
 __all__ = ["of_names", "of_tasks"]

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json
 from asl.dialects.contenox.chain import Branch, Chain, Task
-from asl.expr.contenox import handlers
-from asl.expr.contenox.templates import (
+from asl.dialects.contenox.functions import handlers
+from asl.dialects.contenox.functions.templates import (
     Expression,
     Node,
     ShowAction,
@@ -21,7 +21,7 @@ from asl.expr.contenox.templates import (
     TemplateField,
     parse,
 )
-from asl.expr.contenox.texts import template_text
+from asl.dialects.contenox.functions.texts import template_text
 from asl.expr.text_matching import escape_glob
 
 __all__ = ["NoRuleEquivalent", "TemplateCase", "cases", "rule"]

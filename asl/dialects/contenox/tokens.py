@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from asl.dialects.contenox.chain import Branch, Chain, Task
+from asl.dialects.contenox.functions.handlers import TOKENS
+from asl.dialects.contenox.functions.texts import is_between, is_greater, is_less
 from asl.dialects.contenox.operands import number, range_of
-from asl.expr.contenox.handlers import TOKENS
-from asl.expr.contenox.texts import is_between, is_greater, is_less
 
 __all__ = ["ALIASING", "aliases", "evaluations", "holds", "tool_token"]
 

@@ -9,7 +9,7 @@ import ast
 from typing import Final
 
 from asl.core.errors import ExpressionFault
-from asl.expr.flujo.conditions import compile_expression, parse_number
+from asl.dialects.flujo.functions.conditions import compile_expression, parse_number
 from asl.expr.jsonata.javascript import literal
 
 __all__ = ["fails", "plain", "yields_boolean"]

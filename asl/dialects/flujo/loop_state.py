@@ -12,8 +12,8 @@ from asl.core.json_text import read_data
 from asl.core.pointers import escape
 from asl.core.values import Json, type_name
 from asl.dialects.flujo.blueprint import BlueprintStep
-from asl.expr.flujo.pipeline_data import MAX_PATH
-from asl.expr.flujo.templates import parse
+from asl.dialects.flujo.functions.pipeline_data import MAX_PATH
+from asl.dialects.flujo.functions.templates import parse
 
 __all__ = ["LoopState", "read_loop_state"]
 

@@ -23,7 +23,7 @@ class FlujoOptions:
     hop_cap: str = "stop"
     """What a machine does at its maximum of hops: stop or fail."""
     expressions: str = ""
-    """How values compare (`asl.expr.flujo.conditions.MODES`)."""
+    """How values compare (`asl.dialects.flujo.functions.conditions.MODES`)."""
     fail_states: tuple[str, ...] = ()
     """End states that fail the run."""
 

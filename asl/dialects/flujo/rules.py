@@ -9,12 +9,12 @@ from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json, type_name
 from asl.dialects.flujo.blueprint import ANY, USES, Blueprint, BlueprintMachine, BlueprintStep, Rule
+from asl.dialects.flujo.functions.conditions import compile_expression
+from asl.dialects.flujo.functions.control_flow import MERGES
+from asl.dialects.flujo.functions.templates import parse, paths_in
 from asl.dialects.flujo.loop_state import read_loop_state
 from asl.dialects.flujo.options import FlujoOptions
 from asl.dialects.names import computed
-from asl.expr.flujo.conditions import compile_expression
-from asl.expr.flujo.control_flow import MERGES
-from asl.expr.flujo.templates import parse, paths_in
 
 __all__ = ["of_blueprint"]
 

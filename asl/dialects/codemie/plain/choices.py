@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from asl.dialects.codemie.conditions import NoJsonataEquivalent, comparisons, equals
+from asl.dialects.codemie.functions.conditions import parse
+from asl.dialects.codemie.functions.outputs import read_literal
 from asl.dialects.jsonpath_form import path_to
-from asl.expr.codemie.conditions import parse
-from asl.expr.codemie.outputs import read_literal
 
 __all__ = ["NEVER", "rule"]
 

@@ -9,14 +9,14 @@ from asl.core.values import Json, compact
 from asl.dialects.codemie.available_results import AvailableResults, last_of
 from asl.dialects.codemie.conditions import NoJsonataEquivalent
 from asl.dialects.codemie.config import END, CodemieState, Config
+from asl.dialects.codemie.functions.outputs import parse_schema
+from asl.dialects.codemie.functions.placeholders import find_placeholders
 from asl.dialects.codemie.plain.choices import NEVER, rule
 from asl.dialects.codemie.round_trip import owners
 from asl.dialects.codemie.transforms import sayable
 from asl.dialects.expressions import TextReference, query, said, texted
 from asl.dialects.jsonpath_form import JsonPathForm, leads, path_to, reached
 from asl.dialects.names import FreshNames
-from asl.expr.codemie.outputs import parse_schema
-from asl.expr.codemie.placeholders import find_placeholders
 
 __all__ = ["Machine"]
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from asl.core.diagnostics import Finding, Severity
 from asl.core.values import Json
+from asl.dialects.codemie.functions.outputs import read_literal
 from asl.dialects.codemie.writing.reads import READ, Loss, Reads
-from asl.expr.codemie.outputs import read_literal
 from asl.expr.text_matching import literal_pieces
 
 __all__ = ["Conditions", "variables"]

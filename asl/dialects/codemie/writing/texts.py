@@ -5,10 +5,10 @@ from typing import Final
 
 from asl.core.pointers import escape
 from asl.core.values import Json, compact
+from asl.dialects.codemie.functions.placeholders import find_placeholders
 from asl.dialects.codemie.writing.machine import Machine, State
 from asl.dialects.codemie.writing.results import ITEM, steps
 from asl.dialects.expressions import TextReference, parts_of
-from asl.expr.codemie.placeholders import find_placeholders
 from asl.expr.templates import SUFFIX
 
 __all__ = ["arguments", "filled", "instruction"]

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from asl.dialects.contenox.chain import END, Chain, Task
+from asl.dialects.contenox.functions.chain_data import JSON_PATH
 from asl.dialects.names import FreshNames
-from asl.expr.contenox.chain_data import JSON_PATH
 
 __all__ = [
     "FAILED",

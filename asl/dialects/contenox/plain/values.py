@@ -5,11 +5,7 @@ from typing import Any
 
 from asl.core.errors import ExpressionFault
 from asl.dialects.contenox.chain import END, Chain, Task
-from asl.dialects.contenox.plain.keys import FAILED, INPUT, TEXT, is_shared, keys, picks
-from asl.dialects.expressions import TextReference, said
-from asl.dialects.jsonpath_form import JsonPathForm, path_to, reached
-from asl.dialects.names import FreshNames
-from asl.expr.contenox.templates import (
+from asl.dialects.contenox.functions.templates import (
     Macro,
     ShowAction,
     TemplateCall,
@@ -18,7 +14,11 @@ from asl.expr.contenox.templates import (
     find_macros,
     parse,
 )
-from asl.expr.contenox.texts import template_text
+from asl.dialects.contenox.functions.texts import template_text
+from asl.dialects.contenox.plain.keys import FAILED, INPUT, TEXT, is_shared, keys, picks
+from asl.dialects.expressions import TextReference, said
+from asl.dialects.jsonpath_form import JsonPathForm, path_to, reached
+from asl.dialects.names import FreshNames
 
 __all__ = ["Values"]
 

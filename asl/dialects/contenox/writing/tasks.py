@@ -5,6 +5,7 @@ from typing import Final
 
 from asl.core.diagnostics import Severity
 from asl.core.values import Json, compact
+from asl.dialects.contenox.functions.templates import find_macros
 from asl.dialects.contenox.writing.chain import LEFT
 from asl.dialects.contenox.writing.failures import caught, retries
 from asl.dialects.contenox.writing.inputs import given
@@ -15,7 +16,6 @@ from asl.dialects.contenox.writing.state import State, Way
 from asl.dialects.contenox.writing.transitions import leave
 from asl.dialects.contenox.writing.values import Constant, Members, Part, Value
 from asl.dialects.names import lost_integration
-from asl.expr.contenox.templates import find_macros
 
 __all__ = ["call", "stand_in", "stands_in", "task"]
 

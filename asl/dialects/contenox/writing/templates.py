@@ -5,6 +5,7 @@ from typing import Final
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json, compact
+from asl.dialects.contenox.functions.templates import parse
 from asl.dialects.contenox.writing.knowledge import Env
 from asl.dialects.contenox.writing.values import (
     Constant,
@@ -15,7 +16,6 @@ from asl.dialects.contenox.writing.values import (
     Value,
     as_text,
 )
-from asl.expr.contenox.templates import parse
 
 __all__ = ["as_json", "operand", "parses", "shown"]
 

@@ -3,12 +3,12 @@
 from asl.core.values import Json
 from asl.dialects.expressions import handed, query
 from asl.dialects.flujo.blueprint import BlueprintStep, StepBody
+from asl.dialects.flujo.functions.control_flow import REDUCERS
 from asl.dialects.flujo.loop_state import read_loop_state
 from asl.dialects.flujo.machine.agents import asking
 from asl.dialects.flujo.machine.build_context import INPUT, RESULT, Failing, Then
 from asl.dialects.flujo.machine.states import States
 from asl.dialects.flujo.machine.steps import passing
-from asl.expr.flujo.control_flow import REDUCERS
 from asl.expr.jsonata.javascript import literal
 
 __all__ = ["iteration", "parallel", "router"]

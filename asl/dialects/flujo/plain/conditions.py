@@ -7,8 +7,8 @@ from typing import Any, Final, TypeAlias
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
+from asl.dialects.flujo.functions.conditions import compile_expression
 from asl.dialects.flujo.plain.terms import Call, Literal, Operation, Term, Way
-from asl.expr.flujo.conditions import compile_expression
 from asl.expr.text_matching import escape_glob
 
 __all__ = ["Beyond", "Conditions", "Known", "Rule", "named"]

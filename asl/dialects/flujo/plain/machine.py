@@ -10,6 +10,8 @@ from typing import Any, Final
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.flujo.blueprint import STEP
+from asl.dialects.flujo.functions.control_flow import REDUCERS
+from asl.dialects.flujo.functions.pipeline_data import ARTIFACTS
 from asl.dialects.flujo.plain.conditions import Beyond
 from asl.dialects.flujo.plain.effects import After, Effects
 from asl.dialects.flujo.plain.frame import NO_BRANCH
@@ -17,8 +19,6 @@ from asl.dialects.flujo.plain.places import START, Env, Makers, joined
 from asl.dialects.flujo.plain.terms import Call, Literal, Members, Term, term_of
 from asl.dialects.flujo.plain.values import FAILED, NOBODY, Fields, Values, Whole
 from asl.dialects.jsonpath_form import leads, path_to
-from asl.expr.flujo.control_flow import REDUCERS
-from asl.expr.flujo.pipeline_data import ARTIFACTS
 
 __all__ = ["Machine"]
 

@@ -7,13 +7,13 @@ from typing import Final
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.expressions import TextReference, said, texted
+from asl.dialects.flujo.functions.pipeline_data import YES
+from asl.dialects.flujo.functions.templates import BlockPart, TextPart, parse
 from asl.dialects.flujo.plain.conditions import Beyond, Conditions, Known, Rule, named
 from asl.dialects.flujo.plain.places import ABSENT, Env, Makers, Places
 from asl.dialects.flujo.plain.terms import Call, Literal, Operation, Term, Way
 from asl.dialects.jsonpath_form import JsonPathForm, path_to
 from asl.dialects.names import FreshNames
-from asl.expr.flujo.pipeline_data import YES
-from asl.expr.flujo.templates import BlockPart, TextPart, parse
 
 __all__ = ["CURRENT", "FAILED", "NOBODY", "Fields", "Parts", "Values", "Whole"]
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
+from asl.dialects.flujo.functions.conditions import parse_number
 from asl.dialects.flujo.writing.losses import Losses
-from asl.expr.flujo.conditions import parse_number
 from asl.expr.paths import parse_path
 from asl.expr.text_matching import literal_pieces
 

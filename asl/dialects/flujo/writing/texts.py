@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.expressions import TextReference, parts_of
+from asl.dialects.flujo.functions.templates import TextPart, ValuePart, parse
 from asl.dialects.flujo.writing.held import Held
-from asl.expr.flujo.templates import TextPart, ValuePart, parse
 
 __all__ = ["Template", "members", "shown", "template_of", "written"]
 

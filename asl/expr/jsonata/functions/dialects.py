@@ -35,9 +35,9 @@ __all__ = [
 
 TABLES: Mapping[str, Mapping[str, NativeFunction]] = LazyTable(
     {
-        "codemie": "asl.expr.codemie.functions:TABLE",
-        "contenox": "asl.expr.contenox.functions:TABLE",
-        "flujo": "asl.expr.flujo.functions:TABLE",
+        "codemie": "asl.dialects.codemie.functions.table:TABLE",
+        "contenox": "asl.dialects.contenox.functions.table:TABLE",
+        "flujo": "asl.dialects.flujo.functions.table:TABLE",
     }
 )
 """The functions of each dialect, by the prefix of their names."""

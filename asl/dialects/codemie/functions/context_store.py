@@ -11,8 +11,14 @@ from typing import Any, Final, TypeAlias
 from asl.core.errors import StateError
 from asl.core.pointers import unescape
 from asl.core.values import Json, index_of
-from asl.expr.codemie.outputs import NOTHING, as_text, coerce_literals, context_values, parse_output
-from asl.expr.codemie.placeholders import Scope
+from asl.dialects.codemie.functions.outputs import (
+    NOTHING,
+    as_text,
+    coerce_literals,
+    context_values,
+    parse_output,
+)
+from asl.dialects.codemie.functions.placeholders import Scope
 
 __all__ = [
     "RESERVED",

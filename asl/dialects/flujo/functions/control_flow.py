@@ -13,7 +13,7 @@ from typing import Any, Final
 from asl.core.errors import StateError
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact, json_equal
-from asl.expr.flujo.pipeline_data import (
+from asl.dialects.flujo.functions.pipeline_data import (
     Data,
     complete_step,
     merge_at,
@@ -24,7 +24,7 @@ from asl.expr.flujo.pipeline_data import (
     store_output,
     value_at,
 )
-from asl.expr.flujo.templates import render
+from asl.dialects.flujo.functions.templates import render
 
 __all__ = [
     "MERGES",

@@ -7,10 +7,10 @@ from typing import Any, Final, TypeAlias
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json
 from asl.core.work import WorkMeter, fail_beyond_limits
-from asl.expr.codemie.conditions import CodemieConditionError, evaluate, holds, parse
-from asl.expr.codemie.context_store import context_of, history, last_output
-from asl.expr.codemie.outputs import NOTHING, follow_steps, parse_output
-from asl.expr.codemie.placeholders import fill
+from asl.dialects.codemie.functions.conditions import CodemieConditionError, evaluate, holds, parse
+from asl.dialects.codemie.functions.context_store import context_of, history, last_output
+from asl.dialects.codemie.functions.outputs import NOTHING, follow_steps, parse_output
+from asl.dialects.codemie.functions.placeholders import fill
 
 __all__ = ["MAPPINGS", "transform"]
 

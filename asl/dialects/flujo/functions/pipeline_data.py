@@ -3,8 +3,8 @@
 `previous_step` is the current value: the input, then the output of the latest step. `context` is
 the context, `steps` has the outputs of steps by name, and `resume_input` is the latest answer of a
 person. Inside a state machine `output` is what rules read about the last step, and `machine` the
-data of `asl.expr.flujo.state_machines`. The input of an execution is the first current value, or an
-object with only `input` and `context`.
+data of `state_machines`. The input of an execution is the first current value, or an object with
+only `input` and `context`.
 """
 
 from collections.abc import Mapping
@@ -12,8 +12,12 @@ from typing import Any, Final, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.expr.flujo.conditions import FlujoConditionError, FlujoNames, compile_expression
-from asl.expr.flujo.templates import TemplateScope, render, text_of
+from asl.dialects.flujo.functions.conditions import (
+    FlujoConditionError,
+    FlujoNames,
+    compile_expression,
+)
+from asl.dialects.flujo.functions.templates import TemplateScope, render, text_of
 
 __all__ = [
     "ARTIFACTS",

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, cast
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.json_text import read_data
 from asl.core.values import Json
-from asl.expr.contenox.texts import is_chat
+from asl.dialects.contenox.functions.texts import is_chat
 from asl.expr.paths.selection import select
 from asl.expr.paths.syntax import parse_path
 

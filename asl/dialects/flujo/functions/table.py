@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from asl.core.values import Json
+from asl.dialects.flujo.functions import control_flow, pipeline_data, state_machines
 from asl.expr.agent_answers import answer_of
-from asl.expr.flujo import control_flow, pipeline_data, state_machines
 from asl.expr.jsonata.calls import NativeFunction
 from asl.expr.jsonata.functions.dialects import function_table
 

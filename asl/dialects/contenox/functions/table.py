@@ -8,8 +8,8 @@ from typing import Any
 
 from asl.core.errors import StateError
 from asl.core.values import Json
+from asl.dialects.contenox.functions import chain_data, handlers, rendering, texts
 from asl.expr.agent_answers import answer_of
-from asl.expr.contenox import chain_data, handlers, rendering, texts
 from asl.expr.jsonata.calls import NativeFunction
 from asl.expr.jsonata.functions.dialects import function_table
 

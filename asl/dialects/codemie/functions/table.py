@@ -9,11 +9,16 @@ from typing import Any
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.core.work import WorkMeter, fail_beyond_limits
+from asl.dialects.codemie.functions import context_store, outputs, transforms
+from asl.dialects.codemie.functions.conditions import holds
+from asl.dialects.codemie.functions.outputs import as_text, coerce_literals, parse_output
+from asl.dialects.codemie.functions.placeholders import (
+    fill,
+    find_placeholders,
+    look_up,
+    resolve_argument,
+)
 from asl.expr.agent_answers import answer_of
-from asl.expr.codemie import context_store, outputs, transforms
-from asl.expr.codemie.conditions import holds
-from asl.expr.codemie.outputs import as_text, coerce_literals, parse_output
-from asl.expr.codemie.placeholders import fill, find_placeholders, look_up, resolve_argument
 from asl.expr.jsonata.calls import NativeFunction
 from asl.expr.jsonata.functions.dialects import function_table
 from asl.expr.jsonata.javascript import UNDEFINED

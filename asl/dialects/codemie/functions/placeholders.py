@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from asl.core.values import Json
 from asl.core.work import WorkMeter
-from asl.expr.codemie.outputs import NOTHING, as_bounded_text, follow_steps
+from asl.dialects.codemie.functions.outputs import NOTHING, as_bounded_text, follow_steps
 
 __all__ = ["Placeholder", "fill", "find_placeholders", "look_up", "resolve_argument"]
 

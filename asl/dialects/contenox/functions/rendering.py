@@ -8,8 +8,13 @@ from typing import Any, Final
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.core.work import WorkMeter, count_values, fail_beyond_limits
-from asl.expr.contenox.chain_data import open_data, runtime_error, transition_count, variables
-from asl.expr.contenox.templates import (
+from asl.dialects.contenox.functions.chain_data import (
+    open_data,
+    runtime_error,
+    transition_count,
+    variables,
+)
+from asl.dialects.contenox.functions.templates import (
     Macro,
     Node,
     ShowAction,
@@ -20,7 +25,7 @@ from asl.expr.contenox.templates import (
     find_macros,
     parse,
 )
-from asl.expr.contenox.texts import template_text, to_json
+from asl.dialects.contenox.functions.texts import template_text, to_json
 
 __all__ = ["expand_macros", "render", "render_result", "require_caller_values"]
 

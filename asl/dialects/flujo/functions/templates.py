@@ -14,7 +14,7 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, compact, index_of, measure
 from asl.core.work import WorkMeter, count_values, fail_beyond_limits
-from asl.expr.flujo.conditions import OUTPUT
+from asl.dialects.flujo.functions.conditions import OUTPUT
 
 __all__ = ["CODE", "FILTERS", "TemplateScope", "parse", "paths_in", "render", "text_of"]
 

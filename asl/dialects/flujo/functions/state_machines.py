@@ -14,8 +14,13 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import resolve_pointer
 from asl.core.values import Json
-from asl.expr.flujo.conditions import MODES, FlujoConditionError, FlujoNames, compile_expression
-from asl.expr.flujo.pipeline_data import (
+from asl.dialects.flujo.functions.conditions import (
+    MODES,
+    FlujoConditionError,
+    FlujoNames,
+    compile_expression,
+)
+from asl.dialects.flujo.functions.pipeline_data import (
     Data,
     complete_step,
     names_of,

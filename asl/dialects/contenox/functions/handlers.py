@@ -11,9 +11,8 @@ from typing import Any, Final, cast
 from asl.core.errors import StateError
 from asl.core.json_text import read_data
 from asl.core.values import Json, type_name
-from asl.expr.agent_answers import ANSWER
-from asl.expr.contenox.rendering import render_result
-from asl.expr.contenox.texts import (
+from asl.dialects.contenox.functions.rendering import render_result
+from asl.dialects.contenox.functions.texts import (
     INPUT_TYPE,
     NUMBER,
     find_digits,
@@ -22,6 +21,7 @@ from asl.expr.contenox.texts import (
     is_chat,
     to_json,
 )
+from asl.expr.agent_answers import ANSWER
 
 __all__ = [
     "TOKENS",
