@@ -1,0 +1,441 @@
+"""The states of a machine as steps that every writer prints: what each does, and where it leads.
+
+* `lower` reads each state into a `WorkStep`: its input, its output and its conditions as terms, its
+  exits, handlers and machines. Both query languages give the same steps.
+* `fold` gives the exits of a Choice to the step in front of it, and leaves out states that only
+  pass on, so that a writer whose steps decide for themselves needs no states in between.
+
+`asl.dialects.lowering.structure` arranges them further, for languages without jumps.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+from asl.checks.workflow import handlers, objects
+from asl.core.errors import ExpressionFault
+from asl.core.pointers import escape
+from asl.core.values import Json
+from asl.dialects.terms import (
+    ERROR,
+    INPUT,
+    RESULT,
+    Literal,
+    Path,
+    Record,
+    Term,
+    Unknown,
+    put,
+)
+from asl.dialects.terms.jsonata import Meanings, read_field
+from asl.dialects.terms.jsonpath import read_path, read_rule, read_template
+from asl.expr.paths.syntax import parse_path
+from asl.states.machines import nested_machines
+
+__all__ = [
+    "Exit",
+    "Flow",
+    "Handler",
+    "WorkStep",
+    "fold",
+    "lower",
+    "passes_on",
+]
+
+
+class Exit(NamedTuple):
+    """A way out of a step.
+
+    Attributes:
+        condition: Term over the data behind the step (its root is the input); None for the way that
+            is taken where no other is.
+        target: Name of the next step, None where the machine ends.
+        pointer: JSON Pointer of the rule or the field in the document.
+        output: Data that the rule hands on, over the same root; None if it changes nothing.
+        assign: Variables that the rule sets.
+    """
+
+    condition: Term | None
+    target: str | None
+    pointer: str
+    output: Term | None = None
+    assign: Mapping[str, Term] = {}
+
+
+class Handler(NamedTuple):
+    """A catcher of a step.
+
+    Attributes:
+        errors: Names of errors.
+        target: Name of the next step.
+        pointer: JSON Pointer of the catcher.
+        output: Data that it hands on, over the roots `input` and `error`.
+        assign: Variables that it sets.
+    """
+
+    errors: tuple[str, ...]
+    target: str
+    pointer: str
+    output: Term
+    assign: Mapping[str, Term]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkStep:
+    """A state, with what it computes as terms.
+
+    Attributes:
+        name: Name of the state.
+        pointer: JSON Pointer of the state.
+        state: The state itself, for fields without a term.
+        kind: Type of the state, such as `Task`.
+        input: What is handed to the work of the state, over the root `input`.
+        output: Data behind the state, over the roots `input` and `result`.
+        assign: Variables that the state sets, over the same roots.
+        exits: Ways out; the last one has no condition unless the state fails where none holds.
+        handlers: Catchers.
+        machines: Machines within the state, by the steps to the field that holds each.
+        fields: Other fields with terms: `Items`, `ItemSelector`, `Seconds`, `Prompt`, ...
+        choice: JSON Pointer of the Choice whose exits a folded step has, None without such.
+    """
+
+    name: str
+    pointer: str
+    state: Mapping[str, Any]
+    kind: str
+    input: Term
+    output: Term
+    assign: Mapping[str, Term]
+    exits: tuple[Exit, ...]
+    handlers: tuple[Handler, ...]
+    machines: Mapping[tuple[str | int, ...], "Flow"]
+    fields: Mapping[str, Term]
+    choice: str | None = None
+
+    @property
+    def targets(self) -> Iterator[str]:
+        """The names of the steps that may come next."""
+        yield from (each.target for each in self.exits if each.target is not None)
+        yield from (each.target for each in self.handlers)
+
+
+class Flow(NamedTuple):
+    """The steps of a machine.
+
+    Attributes:
+        start: Name of the first step.
+        steps: The steps by name, in the order of the document.
+        pointer: JSON Pointer of the machine.
+    """
+
+    start: str
+    steps: Mapping[str, WorkStep]
+    pointer: str
+
+
+# Lowering --------------------------------------------------------------------------------------
+
+_TERM_FIELDS: Final = (
+    *("Items", "ItemSelector", "MaxConcurrency", "Seconds", "Timestamp", "TimeoutSeconds"),
+    *("HeartbeatSeconds", "Prompt", "Error", "Cause", "Title", "Topic", "Label"),
+)
+"""Fields in which either query language may compute a value."""
+
+
+def lower(machine: Mapping[str, Any], meanings: Meanings | None = None) -> Flow:
+    """Return the steps of a machine.
+
+    Args:
+        machine: Value of a document without errors, or a machine within one.
+        meanings: What the functions of the document's dialect compute.
+    """
+    return _Lowering(meanings or {}).flow(machine, "", machine.get("QueryLanguage") == "JSONata")
+
+
+class _Lowering:
+    def __init__(self, meanings: Meanings) -> None:
+        self.meanings = meanings
+
+    def flow(self, machine: Mapping[str, Any], pointer: str, jsonata: bool) -> Flow:
+        steps = {
+            name: self.step(name, state, f"{pointer}/States/{escape(name)}", jsonata)
+            for name, state in machine["States"].items()
+        }
+        return Flow(machine["StartAt"], steps, pointer)
+
+    def step(self, name: str, state: Mapping[str, Any], pointer: str, outer: bool) -> WorkStep:
+        jsonata = state.get("QueryLanguage", "JSONata" if outer else "JSONPath") == "JSONata"
+        read = _JsonataState(state, self.meanings) if jsonata else _JsonPathState(state)
+        machines = {
+            steps: self.flow(inner, pointer + "".join(f"/{each}" for each in steps), outer)
+            for steps, inner in nested_machines(state)
+        }
+        caught = tuple(
+            Handler(
+                tuple(each["ErrorEquals"]),
+                each["Next"],
+                f"{pointer}/Catch/{index}",
+                read.caught(each),
+                read.assigned(each, caught=True),
+            )
+            for index, each in handlers(state, "Catch")
+        )
+        exits = (*_rules(state, pointer, read), *_ends(state, pointer, read))
+        return WorkStep(
+            name,
+            pointer,
+            state,
+            state["Type"],
+            read.input(),
+            read.output(),
+            read.assigned(state),
+            exits,
+            caught,
+            machines,
+            read.fields(),
+        )
+
+
+class _JsonataState:
+    """Reads the fields of a state whose query language is JSONata."""
+
+    def __init__(self, state: Mapping[str, Any], meanings: Meanings) -> None:
+        self.state = state
+        self.meanings = meanings
+
+    def field(self, value: Json) -> Term:
+        return read_field(value, self.meanings)
+
+    def input(self) -> Term:
+        """Return what the work of the state gets."""
+        return self.field(self.state["Arguments"]) if "Arguments" in self.state else Path(INPUT)
+
+    def output(self) -> Term:
+        """Return the data behind the state."""
+        if "Output" in self.state:
+            return self.field(self.state["Output"])
+        return Path(RESULT) if self.state["Type"] in _WITH_RESULT else Path(INPUT)
+
+    def condition(self, rule: Mapping[str, Any]) -> Term:
+        return self.field(rule["Condition"])
+
+    def handed(self, rule: Mapping[str, Any]) -> Term | None:
+        """Return the data that a rule of a Choice hands on."""
+        return self.field(rule["Output"]) if "Output" in rule else None
+
+    def caught(self, catcher: Mapping[str, Any]) -> Term:
+        return self.field(catcher["Output"]) if "Output" in catcher else Path(ERROR)
+
+    def assigned(self, holder: Mapping[str, Any], *, caught: bool = False) -> dict[str, Term]:
+        return {key: self.field(value) for key, value in (holder.get("Assign") or {}).items()}
+
+    def fields(self) -> dict[str, Term]:
+        return {key: self.field(self.state[key]) for key in _TERM_FIELDS if key in self.state}
+
+
+_WITH_RESULT: Final = frozenset(
+    ("Task", "Parallel", "Map", "Approval", "Debate", "Workflow", "Checkpoint")
+)
+"""Types whose states have a result."""
+
+
+class _JsonPathState:
+    """Reads the fields of a state whose query language is JSONPath."""
+
+    def __init__(self, state: Mapping[str, Any]) -> None:
+        self.state = state
+        self.data = read_path(state.get("InputPath", "$"))
+
+    def input(self) -> Term:
+        """Return what the work of the state gets."""
+        if "Parameters" in self.state:
+            return read_template(self.state["Parameters"], self.data)
+        return self.data
+
+    def result(self) -> Term:
+        """Return the result of the state, selected."""
+        result: Term = Path(RESULT)
+        if self.state["Type"] not in _WITH_RESULT:
+            result = Literal(self.state["Result"]) if "Result" in self.state else self.input()
+        if "ResultSelector" in self.state:
+            return read_template(self.state["ResultSelector"], result)
+        return result
+
+    def output(self) -> Term:
+        """Return the data behind the state."""
+        made = self.data
+        if self.state["Type"] in _WITH_RESULT or self.state["Type"] == "Pass":
+            made = _placed(self.state.get("ResultPath", "$"), self.result())
+        return read_path(self.state.get("OutputPath", "$"), made)
+
+    def condition(self, rule: Mapping[str, Any]) -> Term:
+        return read_rule(rule, self.data)
+
+    def handed(self, rule: Mapping[str, Any]) -> Term | None:
+        """Return the data that a rule of a Choice hands on."""
+        return None
+
+    def caught(self, catcher: Mapping[str, Any]) -> Term:
+        return _placed(catcher.get("ResultPath", "$"), Path(ERROR))
+
+    def assigned(self, holder: Mapping[str, Any], *, caught: bool = False) -> dict[str, Term]:
+        data = Path(ERROR) if caught else self.result() if holder is self.state else Path(INPUT)
+        return _members(read_template(holder.get("Assign") or {}, data))
+
+    def fields(self) -> dict[str, Term]:
+        found: dict[str, Term] = {
+            key: Literal(self.state[key]) for key in _TERM_FIELDS if key in self.state
+        }
+        for key, value in self.state.items():
+            if key.endswith("Path") and key not in _STAGES:
+                found[key.removesuffix("Path")] = read_path(value, self.data)
+        if "ItemsPath" in self.state or self.state["Type"] == "Map":
+            found.setdefault("Items", read_path(self.state.get("ItemsPath", "$"), self.data))
+        for key in ("ItemSelector", "Prompt"):
+            if key in self.state:
+                found[key] = read_template(self.state[key], self.data)
+        if self.state["Type"] == "Map" and "Parameters" in self.state:
+            found["ItemSelector"] = read_template(self.state["Parameters"], self.data)
+        return found
+
+
+_STAGES: Final = frozenset(("InputPath", "ResultPath", "OutputPath"))
+"""Fields that say where data comes from and goes to, which `input` and `output` have."""
+
+
+def _members(term: Term) -> dict[str, Term]:
+    """Return the members of an object that is written out."""
+    if isinstance(term, Record):
+        return dict(term.members)
+    held = term.value if isinstance(term, Literal) and isinstance(term.value, dict) else {}
+    return {key: Literal(value) for key, value in held.items()}
+
+
+def _placed(path: Json, value: Term) -> Term:
+    """Return the input of a state in which something stands at a ResultPath."""
+    if path is None:
+        return Path(INPUT)
+    try:
+        segments = parse_path(str(path)).segments
+    except ExpressionFault:
+        return Unknown(str(path))
+    steps = tuple(each for each in segments if isinstance(each, str | int))
+    return put(Path(INPUT), steps, value)
+
+
+def _rules(
+    state: Mapping[str, Any], pointer: str, read: "_JsonataState | _JsonPathState"
+) -> Iterator[Exit]:
+    """Yield the exits with conditions."""
+    for index, rule in objects(state, "Choices"):
+        yield Exit(
+            read.condition(rule),
+            rule.get("Next"),
+            f"{pointer}/Choices/{index}",
+            read.handed(rule),
+            read.assigned(rule),
+        )
+
+
+def _ends(
+    state: Mapping[str, Any], pointer: str, read: "_JsonataState | _JsonPathState"
+) -> Iterator[Exit]:
+    """Yield the exit without a condition, none where a Choice fails instead."""
+    if state["Type"] in ("Succeed", "Fail"):
+        return
+    for field in ("Next", "Default"):
+        if field in state:
+            yield Exit(None, state[field], f"{pointer}/{field}")
+            return
+    if state["Type"] != "Choice":
+        yield Exit(None, None, pointer)
+
+
+# Folding ---------------------------------------------------------------------------------------
+
+
+def passes_on(step: WorkStep) -> bool:
+    """Whether a step does nothing but lead to the next one."""
+    return (
+        step.kind == "Pass"
+        and step.output == Path(INPUT)
+        and not step.assign
+        and step.exits[0].target is not None
+    )
+
+
+def fold(flow: Flow, omit: Callable[[WorkStep], bool] = passes_on) -> Flow:
+    """Return a flow whose steps decide for themselves what comes next.
+
+    Args:
+        flow: The steps of a machine.
+        omit: Whether a step is left out because it does nothing in the writer's language; it must
+            have one exit.
+
+    Returns:
+        The flow without such steps, and without a Choice that only one step leads to: its exits
+        are that step's.
+    """
+    flow = _without(flow, omit)
+    before = Counter(target for step in flow.steps.values() for target in step.targets)
+    before[flow.start] += 1
+    steps = dict(flow.steps)
+    for name in flow.steps:
+        step = steps.get(name)
+        if step is None:
+            continue
+        while (choice := _foldable(step, steps, before)) is not None:
+            del steps[choice.name]
+            exits = (*step.exits[:-1], *choice.exits)
+            step = replace(step, exits=exits, choice=step.choice or choice.pointer)
+        steps[name] = step
+    return Flow(flow.start, steps, flow.pointer)
+
+
+def _foldable(
+    step: WorkStep, steps: Mapping[str, WorkStep], before: Mapping[str, int]
+) -> WorkStep | None:
+    """Return the Choice behind a step whose exits may be the step's own."""
+    if not step.exits or step.kind in ("Succeed", "Fail"):
+        return None
+    last = step.exits[-1]
+    following = steps.get(last.target or "")
+    if following is None or following.kind != "Choice" or following is step:
+        return None
+    if last.condition is not None or last.output is not None or last.assign:
+        return None
+    if following.output != Path(INPUT) or following.assign or before[following.name] != 1:
+        return None
+    return following
+
+
+def _without(flow: Flow, omit: Callable[[WorkStep], bool]) -> Flow:
+    """Return a flow in which every way around omitted steps is short."""
+    leads = {
+        name: str(step.exits[0].target)
+        for name, step in flow.steps.items()
+        if len(step.exits) == 1 and step.exits[0].target is not None and omit(step)
+    }
+
+    def target(name: str | None) -> str | None:
+        seen = set[str]()
+        while name in leads and name not in seen:
+            seen.add(name)
+            name = leads[name]
+        return name
+
+    kept = {name for name in flow.steps if name not in leads}
+    kept |= {name for name in leads if target(name) in leads}  # a cycle of omitted steps
+    steps = {
+        name: replace(
+            step,
+            exits=tuple(each._replace(target=target(each.target)) for each in step.exits),
+            handlers=tuple(
+                each._replace(target=target(each.target) or each.target) for each in step.handlers
+            ),
+        )
+        for name, step in flow.steps.items()
+        if name in kept
+    }
+    return Flow(target(flow.start) or flow.start, steps, flow.pointer)

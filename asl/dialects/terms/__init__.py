@@ -1,0 +1,398 @@
+"""What the expressions of documents compute, in one form for all query and template languages.
+
+A path, an intrinsic call, a payload template, a choice rule and a JSONata expression are read into
+the same *terms*, and a writer prints terms in its language. So every language is read once and
+written once, whatever it is converted from or to.
+
+A term has the meaning of JSONata: what is missing is nothing, equals nothing and is no member of an
+object. A `Comparison` with a `kind` holds only for values of that kind, as a choice rule does. What
+no term says is `Unknown`, with its text.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+from asl.core.values import Json, compact
+
+__all__ = [
+    "ERROR",
+    "INDEX",
+    "INPUT",
+    "ITEM",
+    "RESULT",
+    "Call",
+    "Choose",
+    "Comparison",
+    "Exists",
+    "Items",
+    "Literal",
+    "Logic",
+    "Negation",
+    "Path",
+    "Placement",
+    "Record",
+    "Step",
+    "Term",
+    "Text",
+    "Unknown",
+    "as_text",
+    "children",
+    "concatenate",
+    "member",
+    "merge",
+    "paths_of",
+    "placement",
+    "put",
+    "replace",
+    "walk",
+]
+
+Step: TypeAlias = str | int
+"""A step of a path: the key of a member, or the index of an item."""
+
+INPUT: Final = "input"
+"""Root of a path: the input of the state."""
+RESULT: Final = "result"
+"""The answer of what the state called."""
+ERROR: Final = "error"
+"""The error that a handler caught, an object with `Error` and `Cause`."""
+ITEM: Final = "item"
+"""The item of an iteration."""
+INDEX: Final = "index"
+"""The position of an item, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value that is written out."""
+
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A value in the data.
+
+    Attributes:
+        root: One of the roots of this module, a variable `$name`, or `context` for the context
+            object of the execution.
+        steps: The keys and indices that lead from there.
+    """
+
+    root: str
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text that is put together; a part that is no text is shown as JSON."""
+
+    parts: tuple["Term", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An object: the members of `base`, if there is one, and those that are added or replaced."""
+
+    base: "Term | None"
+    members: tuple[tuple[str, "Term"], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """An array."""
+
+    items: tuple["Term", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison of two values.
+
+    Attributes:
+        operator: `=`, `!=`, `<`, `<=`, `>`, `>=` or `in`.
+        left: The value that is compared.
+        right: What it is compared with.
+        kind: `string`, `number`, `boolean` or `timestamp` if it holds for such values only.
+    """
+
+    operator: str
+    left: "Term"
+    right: "Term"
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """Whether a value is there."""
+
+    value: "Term"
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """Conditions joined by `and` or `or`, which are evaluated from the left."""
+
+    operator: str
+    parts: tuple["Term", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """Whether a condition does not hold."""
+
+    condition: "Term"
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """One of two values."""
+
+    condition: "Term"
+    then: "Term"
+    otherwise: "Term | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a function or of an arithmetic operator.
+
+    Attributes:
+        function: Name of a function of JSONata without `$`, one of `+ - * / %`, or `matches` (a
+            text and a pattern in which `*` matches any characters).
+        arguments: The arguments.
+    """
+
+    function: str
+    arguments: tuple["Term", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """An expression that has no form as a term.
+
+    Attributes:
+        text: The expression, as it is written.
+    """
+
+    text: str
+
+
+Term: TypeAlias = (
+    Literal
+    | Path
+    | Text
+    | Record
+    | Items
+    | Comparison
+    | Exists
+    | Logic
+    | Negation
+    | Choose
+    | Call
+    | Unknown
+)
+
+
+def children(term: Term) -> tuple[Term, ...]:
+    """Return the terms directly within a term."""
+    match term:
+        case Text(parts) | Logic(_, parts):
+            return parts
+        case Items(items):
+            return items
+        case Record(base, members):
+            inner = tuple(value for _, value in members)
+            return inner if base is None else (base, *inner)
+        case Comparison(_, left, right):
+            return left, right
+        case Exists(value) | Negation(value):
+            return (value,)
+        case Choose(condition, then, otherwise):
+            return (condition, then) if otherwise is None else (condition, then, otherwise)
+        case Call(_, arguments):
+            return arguments
+    return ()
+
+
+def walk(term: Term) -> Iterator[Term]:
+    """Yield a term and all terms within it."""
+    todo = [term]
+    while todo:
+        found = todo.pop()
+        yield found
+        todo += reversed(children(found))
+
+
+def paths_of(term: Term) -> Iterator[Path]:
+    """Yield the paths within a term, in text order."""
+    return (each for each in walk(term) if isinstance(each, Path))
+
+
+def replace(term: Term, change: Callable[[Term], Term | None]) -> Term:
+    """Return a term with other terms in the place of some.
+
+    Args:
+        term: The term.
+        change: Returns the term that takes the place of one, or None to look within it.
+
+    Returns:
+        The changed term. Members and parts of what is put in are resolved.
+    """
+    found = change(term)
+    if found is not None:
+        return found
+    match term:
+        case Text(parts):
+            return concatenate(*(replace(each, change) for each in parts))
+        case Items(items):
+            return Items(tuple(replace(each, change) for each in items))
+        case Record(base, members):
+            made = tuple((key, replace(value, change)) for key, value in members)
+            return Record(None if base is None else replace(base, change), made)
+        case Comparison(operator, left, right, kind):
+            return Comparison(operator, replace(left, change), replace(right, change), kind)
+        case Exists(value):
+            return Exists(replace(value, change))
+        case Logic(operator, parts):
+            return Logic(operator, tuple(replace(each, change) for each in parts))
+        case Negation(condition):
+            return Negation(replace(condition, change))
+        case Choose(condition, then, otherwise):
+            last = None if otherwise is None else replace(otherwise, change)
+            return Choose(replace(condition, change), replace(then, change), last)
+        case Call(function, arguments):
+            return Call(function, tuple(replace(each, change) for each in arguments))
+    return term
+
+
+def member(value: Term, steps: tuple[Step, ...]) -> Term:
+    """Return the term of what a path within the value of a term leads to."""
+    for at, step in enumerate(steps):
+        match value:
+            case Path(root, known):
+                return Path(root, (*known, *steps[at:]))
+            case Record(base, members):
+                found = dict(members).get(step) if isinstance(step, str) else None
+                if found is not None:
+                    value = found
+                elif base is not None and isinstance(step, str):
+                    value = member(base, (step,))
+                else:
+                    return Call("lookup", (value, *map(Literal, steps[at:])))
+            case Literal(held):
+                inner = _held(held, step)
+                if inner is None:
+                    return Call("lookup", (value, *map(Literal, steps[at:])))
+                value = inner
+            case Items(items) if isinstance(step, int) and -len(items) <= step < len(items):
+                value = items[step]
+            case Call("lookup", arguments):
+                return Call("lookup", (*arguments, *map(Literal, steps[at:])))
+            case _:
+                return Call("lookup", (value, *map(Literal, steps[at:])))
+    return value
+
+
+def _held(value: Json, step: Step) -> Literal | None:
+    """Return a member or an item of a value, None if it is missing."""
+    if isinstance(value, dict) and isinstance(step, str) and step in value:
+        return Literal(value[step])
+    if isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value):
+        return Literal(value[step])
+    return None
+
+
+def put(value: Term, steps: tuple[Step, ...], new: Term) -> Term:
+    """Return the term of a value in which another one stands at the end of a path.
+
+    Args:
+        value: What it is put into.
+        steps: The keys of the path; without any, the new value replaces the old one.
+        new: What is put there.
+    """
+    if not steps:
+        return new
+    first, *rest = steps
+    if not isinstance(first, str):
+        return Call("put", (value, Items(tuple(map(Literal, steps))), new))
+    inner = put(member(value, (first,)), tuple(rest), new) if rest else new
+    if isinstance(value, Record):
+        return Record(value.base, tuple({**dict(value.members), first: inner}.items()))
+    if isinstance(value, Literal) and isinstance(value.value, dict):
+        known = {key: Literal(each) for key, each in value.value.items()}
+        return Record(None, tuple({**known, first: inner}.items()))
+    return Record(value, ((first, inner),))
+
+
+def merge(*values: Term) -> Term:
+    """Return the term of objects that are merged; a later member replaces an earlier one."""
+    made: Term | None = None
+    for each in values:
+        if made is None:
+            made = each
+        elif isinstance(each, Record) and each.base is None:
+            for key, value in each.members:
+                made = put(made, (key,), value)
+        elif isinstance(each, Literal) and isinstance(each.value, Mapping):
+            for key, value in each.value.items():
+                made = put(made, (key,), Literal(value))
+        else:
+            made = Call("merge", (Items((made, each)),))
+    return made or Literal({})
+
+
+def concatenate(*parts: Term) -> Term:
+    """Return the term of a text: neighbouring literals are joined, texts within it opened."""
+    found: list[Term] = []
+    for part in parts:
+        for each in part.parts if isinstance(part, Text) else (part,):
+            last = found[-1] if found else None
+            if isinstance(each, Literal) and isinstance(last, Literal):
+                found[-1] = Literal(as_text(last.value) + as_text(each.value))
+            elif each != Literal(""):
+                found.append(Literal(as_text(each.value)) if isinstance(each, Literal) else each)
+    if not found:
+        return Literal("")
+    if len(found) == 1 and isinstance(found[0], Literal):
+        return found[0]
+    return Text(tuple(found))
+
+
+def as_text(value: Json) -> str:
+    """Return a value as a text shows it."""
+    return value if isinstance(value, str) else compact(value)
+
+
+class Placement(NamedTuple):
+    """Where a state puts what it has made.
+
+    Attributes:
+        steps: The keys of its place in the data; none if it replaces all data.
+        value: What is put there.
+    """
+
+    steps: tuple[str, ...]
+    value: Term
+
+
+def placement(output: Term) -> Placement | None:
+    """Return where the output of a state has something new; None if it is its input.
+
+    Args:
+        output: The data behind the state, over its input and its result.
+
+    Returns:
+        The one place that differs from the input, or the whole output where there is no such.
+    """
+    if output == Path(INPUT):
+        return None
+    steps: tuple[str, ...] = ()
+    value = output
+    while isinstance(value, Record) and len(value.members) == 1 and value.base is not None:
+        ((key, inner),) = value.members
+        if value.base != Path(INPUT, steps):
+            break
+        steps, value = (*steps, key), inner
+    return Placement(steps, value)
