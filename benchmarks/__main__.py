@@ -1,9 +1,9 @@
 """Run the benchmarks: `python -m benchmarks [NAME ...] [--quick] [--json FILE]`.
 
 Each workload alternates between the hand-written limit and the interpreter, takes the best of
-several rounds of each, and compares the ratio with its limit. A workload above its limit is measured
-again in a process of its own, twice at most: the layout of a process alone moves a ratio by up to
-half. Exit code 1 if a limit is exceeded each time.
+several rounds of each, and compares the ratio with its limit. A workload above its limit is
+measured again in a process of its own, twice at most: the layout of a process alone moves a ratio
+by up to half. Exit code 1 if a limit is exceeded each time.
 """
 
 import argparse
