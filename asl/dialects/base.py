@@ -9,6 +9,7 @@ from asl.core.document import Document
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.dialects.jsonpath_form import JsonPathForm
+from asl.dialects.terms import Meanings
 from asl.engine.definitions import AgentDefinition, NoDefinitions
 
 __all__ = ["Conversion", "Coverage", "Dialect", "WriterResult", "parse_names"]
@@ -78,6 +79,10 @@ def _no_words(part: Mapping[str, Json], written: Json) -> str | None:
     return None
 
 
+def _no_meanings() -> Meanings:
+    return {}
+
+
 class Dialect(NamedTuple):
     """A language that documents are read from and written to: a row of `asl.dialects.registry`.
 
@@ -105,6 +110,7 @@ class Dialect(NamedTuple):
         coverage: Fields that the writer supports. Without a declaration every conversion fails.
         agents: Agents that the value of a document defines, by their names; empty for a document
             that was not read from the dialect.
+        meanings: What the functions of the dialect compute, for the writers of other languages.
     """
 
     name: str
@@ -123,6 +129,7 @@ class Dialect(NamedTuple):
     defining: bool = False
     coverage: Callable[[], Coverage | None] = _undeclared
     agents: Callable[[Mapping[str, Any]], Mapping[str, AgentDefinition]] = _no_agents
+    meanings: Callable[[], Meanings] = _no_meanings
 
 
 @dataclass(frozen=True, slots=True)

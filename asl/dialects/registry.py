@@ -17,6 +17,7 @@ from asl.core.lazy import LazyTable, load_plugin, plugin_error, wrap_errors
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.dialects import is_native
 from asl.dialects.base import Dialect
+from asl.dialects.terms import Meanings
 from asl.engine.definitions import AgentDefinition
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "check_options",
     "detect",
     "dialect",
+    "meanings_of",
     "read_foreign",
 ]
 
@@ -141,6 +143,11 @@ def agent_definitions(document: Mapping[str, Any]) -> dict[str, AgentDefinition]
     for each in _every():
         found |= each.agents(document)
     return found
+
+
+def meanings_of(document: Document) -> Meanings:
+    """Return what the functions of the dialect compute that a document was read from."""
+    return dialect(document.dialect).meanings()
 
 
 def read_foreign(

@@ -22,13 +22,14 @@ from asl.dialects.terms import (
     INPUT,
     RESULT,
     Literal,
+    Meanings,
     Path,
     Record,
     Term,
     Unknown,
     put,
 )
-from asl.dialects.terms.jsonata import Meanings, read_field
+from asl.dialects.terms.jsonata import read_field
 from asl.dialects.terms.jsonpath import read_path, read_rule, read_template
 from asl.expr.paths.syntax import parse_path
 from asl.states.machines import nested_machines

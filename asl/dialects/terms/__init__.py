@@ -28,6 +28,8 @@ __all__ = [
     "Items",
     "Literal",
     "Logic",
+    "Meaning",
+    "Meanings",
     "Negation",
     "Path",
     "Placement",
@@ -193,6 +195,12 @@ Term: TypeAlias = (
     | Call
     | Unknown
 )
+
+
+Meaning: TypeAlias = Callable[[tuple[Term, ...]], Term]
+"""What a call of a function of a dialect computes, from its arguments."""
+Meanings: TypeAlias = Mapping[str, Meaning]
+"""The meanings of functions, by their names without `$`."""
 
 
 def children(term: Term) -> tuple[Term, ...]:

@@ -1,7 +1,7 @@
 """JSONata expressions as terms, and terms as JSONata."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
@@ -18,6 +18,7 @@ from asl.dialects.terms import (
     Items,
     Literal,
     Logic,
+    Meanings,
     Negation,
     Path,
     Record,
@@ -34,12 +35,7 @@ from asl.expr.jsonata.parser import parse
 from asl.expr.query_protocol import query_source
 from asl.expr.text_matching import literal_pieces
 
-__all__ = ["Meaning", "Meanings", "print_jsonata", "read_field", "read_jsonata"]
-
-Meaning: TypeAlias = Callable[[tuple[Term, ...]], Term]
-"""What a call of a function of a dialect computes, from its arguments."""
-Meanings: TypeAlias = Mapping[str, Meaning]
-"""The meanings of functions by their names without `$`."""
+__all__ = ["print_jsonata", "read_field", "read_jsonata"]
 
 _NO_MEANINGS: Final[Meanings] = {}
 _CONTEXT_ITEM: Final = ("context", "Map", "Item", "Value")

@@ -14,6 +14,7 @@ from asl.dialects.terms import (
     Items,
     Literal,
     Logic,
+    Meanings,
     Negation,
     Path,
     Record,
@@ -25,7 +26,7 @@ from asl.dialects.terms import (
     member,
     merge,
 )
-from asl.dialects.terms.jsonata import Meanings, read_field
+from asl.dialects.terms.jsonata import read_field
 from asl.expr.intrinsics import grammar
 from asl.expr.intrinsics.strings import FormatPlaceholder, template
 from asl.expr.paths.syntax import parse_path
