@@ -24,6 +24,8 @@ from asl.dialects.expressions import TextReference, inserted, said
 from asl.dialects.formatter import format_json
 from asl.dialects.jsonpath_form import reached
 from asl.dialects.names import NAMES, FreshNames, NameTable, renamed
+from asl.dialects.registry import meanings_of
+from asl.dialects.terms.expansion import expand_functions
 from asl.expr.times import parse_duration
 from asl.states import STATE_TYPES
 from asl.states.blocks import AGENT_BLOCKS
@@ -57,10 +59,17 @@ def _never(what: str | Mapping[str, Any]) -> bool:
 
 
 def _write(document: Document, names: Mapping[str, str] | None = None) -> WriterResult:
-    writer = _Writer(document.whole, NameTable(names))
+    failing: list[Finding] = []
+
+    def report(pointer: str, expression: str) -> None:
+        message = f"no expression of Amazon's language computes {expression!r}"
+        failing.append(Finding("L-FUNCTION", message, pointer))
+
+    whole = expand_functions(document.whole, meanings_of(document), report)
+    writer = _Writer(whole, NameTable(names))
     value = writer.written()
     writer.resources.all_used()
-    losses = [*writer.losses, *_refused(value, writer)]
+    losses = [*failing, *writer.losses, *_refused(value, writer)]
     return WriterResult(value, format_json(value), tuple(losses))
 
 

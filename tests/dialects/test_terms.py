@@ -32,6 +32,7 @@ from asl.dialects.terms import (
     replace,
     walk,
 )
+from asl.dialects.terms.expansion import expand_functions
 from asl.dialects.terms.jsonata import print_jsonata, read_field, read_jsonata
 from asl.dialects.terms.jsonpath import read_expression, read_path, read_rule, read_template
 
@@ -249,3 +250,26 @@ def test_missing_member_of_a_literal_is_looked_up() -> None:
 
 def test_input_path_of_null_is_an_empty_object() -> None:
     assert read_path(None) == Literal({})
+
+
+def test_functions_of_a_dialect_are_expanded() -> None:
+    """In every field but the Metadata; what cannot be said is reported, and stays."""
+    meanings = {
+        "own_get": lambda arguments: member(arguments[0], ("x",)),
+        "own_odd": lambda arguments: Unknown("odd"),
+    }
+    document = {
+        "Metadata": "{% $own_get($v) %}",
+        "States": {
+            "a/b": {"Output": {"x": ["{% $own_get($states.input) & '!' %}", "{% $v %}", "plain"]}},
+            "C": {"Output": "{% $own_odd($v) %}"},
+        },
+    }
+    reported: list[tuple[str, str]] = []
+    found = expand_functions(document, meanings, lambda *place: reported.append(place))
+    assert found["Metadata"] == document["Metadata"]
+    assert found["States"] == {
+        "a/b": {"Output": {"x": ["{% $states.input.x & '!' %}", "{% $v %}", "plain"]}},
+        "C": {"Output": "{% $own_odd($v) %}"},
+    }
+    assert reported == [("/States/C/Output", "$own_odd($v)")]
