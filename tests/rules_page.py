@@ -85,8 +85,9 @@ severity there is given too. This page is made from the catalogue in the code.
 ERRORS = """\
 # Error names
 
-A workflow that fails has the name of an error and a cause. These names are those of the language
-and of the agents that come with it; any other name was given by a document, an agent or a service.
+A workflow that fails has the name of an error and a cause. These names are those of the language,
+of the agents that come with it and of documents in other languages; any other name was given by a
+document, an agent or a service.
 `asl explain NAME` prints the same text as this page. How errors are retried and caught stands in
 [the language](language.md#errors), how to find out what went wrong in
 [troubleshooting](troubleshooting.md).

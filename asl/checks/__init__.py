@@ -79,8 +79,6 @@ ADVISING = frozenset(("agent_loops",))
 """The rules with such advice only; they do not run for documents of other languages."""
 OF_EXPRESSIONS = frozenset(("V-CACHE-02", "V-ST-07"))
 """Rules that report an unevaluated expression, as `literals` does."""
-EQUIVALENTS = {"V-TOP-12": "CX-NO-END"}
-"""Rule -> the code that the reader of another language uses for the same finding."""
 
 
 @bounded_suggestions()
@@ -186,12 +184,12 @@ def _found(document: Document, workflow: CheckedWorkflow) -> list[Finding]:
             each for each in found if not is_about_opaque(workflow.value, each.pointer, each.at_key)
         )
     if foreign:
-        reported = {each.code for each in _composing(document)}
+        replaced = {lookup(each.code).replaces for each in _composing(document)}
         found = (
             each
             for each in found
             if each.code not in OF_THE_AUTHOR
-            and EQUIVALENTS.get(each.code) not in reported
+            and each.code not in replaced
             and not _alone(workflow, each)
         )
     findings = [*document.findings, *_composing(document), *found]

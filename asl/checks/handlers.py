@@ -9,6 +9,7 @@ from math import log
 
 from asl.checks.workflow import CheckedWorkflow, below, handlers
 from asl.core import aws_messages
+from asl.core.codes import error_names_of
 from asl.core.diagnostics import Finding, Severity, Wording, did_you_mean
 from asl.core.profile import Profile
 from asl.core.values import Json, is_integer, is_number
@@ -182,6 +183,9 @@ def _name(workflow: CheckedWorkflow, name: str, pointer: str, handled: str) -> I
     elif (meant := _meant(workflow, name)) is not None and not _is_told(workflow, name):
         message = f"{name!r} is no reserved name, so it matches only an error of exactly this name"
         yield Finding("V-CATCH-05", message, pointer, meant)
+    elif (meant := _meant_of_dialect(workflow, name)) is not None and not _is_told(workflow, name):
+        message = f"{name!r} is no error of the dialect, so only an agent can raise it"
+        yield Finding("V-CATCH-05", message, pointer, meant)
     elif name.endswith("."):
         message = f"{name!r} matches only an error of exactly this name"
         yield Finding("V-CATCH-05", message, pointer, "list the names in full")
@@ -204,6 +208,16 @@ def _meant(workflow: CheckedWorkflow, name: str) -> str | None:
     if meant is None or (meant in _PLAIN and letters == name.lower()):
         return None
     return f"did you mean {meant!r}?"
+
+
+def _meant_of_dialect(workflow: CheckedWorkflow, name: str) -> str | None:
+    """Return a hint at the error of the document's dialect that is meant by a similar name."""
+    metadata = workflow.value.get("Metadata")
+    for namespace in metadata if "." in name and type(metadata) is dict else ():
+        known = [each.name for each in error_names_of(namespace)]
+        if name not in known and (near := workflow.suggestions.near(name, known)) is not None:
+            return near
+    return None
 
 
 def _near(workflow: CheckedWorkflow, name: str) -> str | None:

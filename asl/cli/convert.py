@@ -27,12 +27,6 @@ from asl.dialects.registry import dialect
 __all__ = ["convert_command"]
 
 ENDINGS: Final = (".asl.json", ".asl.yaml", ".asl.yml", ".json", ".yaml", ".yml")
-FILE_ENDINGS: Final[Mapping[str, str]] = {
-    "asl": ".asl.json",
-    "amazon": ".asl.json",
-    "contenox": ".json",
-}
-"""File endings by language; other languages use YAML."""
 
 
 @click.command("convert")
@@ -190,7 +184,7 @@ def _targets(documents: Iterable[str], output: str | None, to: str) -> dict[str,
             raise click.UsageError("standard input has no name for a file: add -o FILE")
         base = os.path.basename(name)
         stem = next((base.removesuffix(each) for each in ENDINGS if base.endswith(each)), base)
-        target = os.path.join(output, stem + FILE_ENDINGS.get(to, ".yaml"))
+        target = os.path.join(output, stem + dialect(to).file_ending)
         other = next((each for each in found if found[each] == target), None)
         if other is not None:
             raise click.UsageError(f"{other!r} and {name!r} would both be written to {target!r}")

@@ -12,7 +12,7 @@ from typing import Final
 
 from asl.compiler.jsonpath import JsonPathCompiler
 from asl.compiler.state import StateCompiler, bound_output, compile_retrier
-from asl.core.lazy import LazyTable
+from asl.core.dialect_parts import DialectPart
 from asl.core.pointers import escape
 from asl.core.profile import Profile
 from asl.core.values import Json
@@ -66,17 +66,16 @@ def compile_workflow(workflow: Mapping[str, Json], profile: Profile, name: str) 
     )
 
 
-HISTORY_HOOKS: Final[Mapping[str, Callable[[Json], EntryEvents | None]]] = LazyTable(
-    {"Flujo": "asl.dialects.flujo.functions.state_machines:history_hook"}
-)
-"""The history events that a dialect adds, by its member of `Metadata`."""
+HISTORY_EVENTS: Final = DialectPart[Callable[[Json], EntryEvents | None]]("history_events")
 
 
 def _entry_events(metadata: Json) -> EntryEvents | None:
     """Return the additional history events of a converted document, None if it has none."""
-    for name in metadata if isinstance(metadata, dict) else ():
-        if name in HISTORY_HOOKS:
-            return HISTORY_HOOKS[name](metadata[name])
+    for namespace, data in metadata.items() if isinstance(metadata, dict) else ():
+        events_of = HISTORY_EVENTS.of_namespace(namespace) if isinstance(data, dict) else None
+        events = None if events_of is None else events_of(data)
+        if events is not None:
+            return events
     return None
 
 

@@ -1,17 +1,32 @@
-"""The catalogues of finding codes (`codes.toml`) and of error names (`failures.toml`)."""
+"""The catalogues of finding codes (`codes.toml`) and of error names (`failures.toml`).
+
+Dialects add files of the same form.
+"""
 
 import os
+from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
-__all__ = ["Code", "ErrorName", "all_codes", "all_error_names", "lookup"]
+from asl.core.dialect_parts import DialectPart
+
+__all__ = [
+    "Code",
+    "ErrorName",
+    "all_codes",
+    "all_error_names",
+    "error_names_of",
+    "is_anonymous",
+    "lookup",
+]
 
 
 class Code(NamedTuple):
     """One rule: its severity in the default profile, a short title and an explanation.
 
     `hint` is the default advice of a conversion loss. `aws_severity` is the severity in the `aws`
-    profile where it differs, `aws_code` the diagnostic code of AWS for the same fault.
+    profile where it differs, `aws_code` the diagnostic code of AWS for the same fault. A code of a
+    dialect may report the same as a rule of the language, which it `replaces`.
     """
 
     id: str
@@ -21,6 +36,7 @@ class Code(NamedTuple):
     aws_severity: str | None = None
     aws_code: str | None = None
     hint: str | None = None
+    replaces: str | None = None
 
     @property
     def family(self) -> str:
@@ -28,13 +44,28 @@ class Code(NamedTuple):
         return self.id.rpartition("-")[0] if self.id[-1].isdigit() else self.id.partition("-")[0]
 
 
+CODES: Final = DialectPart[str | None]("codes")
+"""Files with the finding codes of dialects."""
+ERROR_NAMES: Final = DialectPart[str | None]("error_names")
+"""Files with the error names of dialects."""
+
+
+def _beside(name: str) -> str:
+    """Return the path of a file in the folder of this module."""
+    return os.path.join(os.path.dirname(__file__), name)
+
+
 @cache
-def _catalogue() -> dict[str, Code]:
+def _codes(path: str) -> Mapping[str, Code]:
+    """Return the codes in a TOML file."""
+    return {id: _code(id, **entry) for id, entry in _entries(path)}
+
+
+def _entries(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     import tomllib
 
-    with open(os.path.join(os.path.dirname(__file__), "codes.toml"), "rb") as file:
-        entries = tomllib.load(file)
-    return {id: _code(id, **entry) for id, entry in entries.items()}
+    with open(path, "rb") as file:
+        yield from tomllib.load(file).items()
 
 
 def _code(
@@ -45,31 +76,51 @@ def _code(
     aws_severity: str | None = None,
     aws_code: str | None = None,
     hint: str | None = None,
+    replaces: str | None = None,
 ) -> Code:
-    return Code(id, severity, title, explain.strip(), aws_severity, aws_code, hint)
+    return Code(id, severity, title, explain.strip(), aws_severity, aws_code, hint, replaces)
 
 
 def lookup(code: str) -> Code:
-    """Return the rule of a code; raises KeyError for an unknown one."""
-    return _catalogue()[code]
+    """Return the rule of a code.
+
+    Raises:
+        KeyError: Neither the language nor a dialect has the code.
+    """
+    found = _codes(_beside("codes.toml")).get(code)
+    if found is not None:
+        return found
+    for codes in _codes_of_dialects():
+        if code in codes:
+            return codes[code]
+    raise KeyError(code)
+
+
+def _codes_of_dialects() -> Iterator[Mapping[str, Code]]:
+    return (_codes(path) for path in CODES if path is not None)
 
 
 def all_codes() -> tuple[Code, ...]:
-    """Return every rule, in the order of the specification."""
-    return tuple(_catalogue().values())
+    """Return every rule: those of the language in the order of the specification, then others."""
+    tables = _codes(_beside("codes.toml")), *_codes_of_dialects()
+    return tuple(code for codes in tables for code in codes.values())
 
 
 USUALLY = "A retrier or catcher matches it by this name, States.TaskFailed or States.ALL."
 
 
 class ErrorName(NamedTuple):
-    """One error name: its title, its cause, the names that match it, and advice."""
+    """One error name: its title, its cause, the names that match it, and advice.
+
+    An `anonymous` name stands for an error that its dialect raises on purpose, without a name.
+    """
 
     name: str
     title: str
     explain: str
     matched: str
     hint: str | None
+    anonymous: bool = False
 
     @property
     def family(self) -> str:
@@ -77,17 +128,35 @@ class ErrorName(NamedTuple):
         return self.name.partition(".")[0]
 
 
-@cache
 def all_error_names() -> tuple[ErrorName, ...]:
-    """Return every error name that the language reserves or raises itself."""
-    import tomllib
+    """Return every error name that the language, its agents or dialects reserve or raise."""
+    paths = _beside("failures.toml"), *filter(None, ERROR_NAMES)
+    return tuple(name for path in paths for name in _error_names(path))
 
-    with open(os.path.join(os.path.dirname(__file__), "failures.toml"), "rb") as file:
-        entries = tomllib.load(file)
-    return tuple(_failure(name, **entry) for name, entry in entries.items())
+
+def error_names_of(namespace: str) -> tuple[ErrorName, ...]:
+    """Return the error names of the dialect with this namespace, none for an unknown one."""
+    path = ERROR_NAMES.of_namespace(namespace)
+    return () if path is None else _error_names(path)
+
+
+@cache
+def _error_names(path: str) -> tuple[ErrorName, ...]:
+    """Return the error names in a TOML file."""
+    return tuple(_failure(name, **entry) for name, entry in _entries(path))
 
 
 def _failure(
-    name: str, title: str, explain: str, matched: str = USUALLY, hint: str | None = None
+    name: str,
+    title: str,
+    explain: str,
+    matched: str = USUALLY,
+    hint: str | None = None,
+    anonymous: bool = False,
 ) -> ErrorName:
-    return ErrorName(name, title, explain.strip(), matched, hint)
+    return ErrorName(name, title, explain.strip(), matched, hint, anonymous)
+
+
+def is_anonymous(name: str) -> bool:
+    """Return whether an error name stands for an error that its dialect gives no name."""
+    return any(each.anonymous and each.name == name for each in all_error_names())

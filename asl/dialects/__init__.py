@@ -1,14 +1,16 @@
 """Documents in any language: other ones are read as documents of Agent State Language."""
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from asl.compose import load as load_document
 from asl.compose import load_each as load_documents
 from asl.compose.files import DiskFiles, Files, MappedFiles
 from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document, Loadable, path_of
+from asl.core.lazy import lazy_pattern
 from asl.core.source import Limits, Source
 from asl.engine.definitions import AgentDefinition, NoDefinitions
 from asl.sources import Foreign
@@ -20,7 +22,15 @@ def is_native(what: Source | Document) -> bool:
     """Return whether the shape of a document is enough to say that it is of this language."""
     if isinstance(what, Document):
         return type(what.value) is not dict or "States" in what.value
-    return what.text is None or (what.format == "json" and '"States"' in what.text)
+    if what.text is None:
+        return True
+    if what.format == "json":
+        return '"States"' in what.text
+    return _NATIVE_KEY.search(what.text) is not None
+
+
+_NATIVE_KEY: Final = lazy_pattern(r"""^["']?(?:States|StartAt)["']?[ \t]*:""", re.MULTILINE)
+"""A field of the language at the root of a YAML text."""
 
 
 def agent_definitions(document: Mapping[str, Any]) -> Mapping[str, AgentDefinition]:

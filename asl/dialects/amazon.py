@@ -434,6 +434,7 @@ DIALECT = Dialect(
     _never,
     None,
     _write,
-    writing=frozenset((NAMES,)),
+    write_options=frozenset((NAMES,)),
     coverage=_coverage,
+    file_ending=".asl.json",
 )

@@ -1,16 +1,18 @@
-"""Protocol of dialects: the row of a dialect, the results of its writer, and conversions."""
+"""Dialects: their descriptor, the results of their writers, and conversions."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from asl.core.diagnostics import Finding, Report, Severity
+from asl.core.dialect_parts import DialectFunction
 from asl.core.document import Document
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.dialects.jsonpath_form import JsonPathForm
 from asl.dialects.terms import Meanings
 from asl.engine.definitions import AgentDefinition, NoDefinitions
+from asl.program import EntryEvents
 
 __all__ = ["Conversion", "Coverage", "Dialect", "WriterResult", "parse_names"]
 
@@ -59,11 +61,11 @@ class Coverage:
     lacks: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
-def _nothing(document: Document) -> Iterable[Finding]:
+def _no_losses(document: Document) -> Iterable[Finding]:
     return ()
 
 
-def _texts(document: Document) -> Iterable[tuple[Json, Json]]:
+def _sample_texts(document: Document) -> Iterable[tuple[Json, Json]]:
     return ("text", "text"), ({}, {})
 
 
@@ -71,11 +73,23 @@ def _no_agents(document: Mapping[str, Any]) -> Mapping[str, AgentDefinition]:
     return NoDefinitions
 
 
-def _undeclared() -> Coverage | None:
+def _no_coverage() -> Coverage | None:
     return None
 
 
-def _no_words(part: Mapping[str, Json], written: Json) -> str | None:
+def _no_description(part: Mapping[str, Json], source: Json) -> str | None:
+    return None
+
+
+def _no_functions() -> Mapping[str, DialectFunction]:
+    return {}
+
+
+def _no_events(metadata: Json) -> EntryEvents | None:
+    return None
+
+
+def _no_schema() -> Mapping[str, Json] | None:
     return None
 
 
@@ -84,51 +98,74 @@ def _no_meanings() -> Meanings:
 
 
 class Dialect(NamedTuple):
-    """A language that documents are read from and written to: a row of `asl.dialects.registry`.
+    """A workflow language that documents are read from and written to.
+
+    The dialects of the package are rows of `asl.dialects.registry`; an installed package offers one
+    under the entry point group `asl.dialects`, by the name of the dialect. Functions that need
+    further modules import them when they are called, so a dialect that is not used costs nothing.
 
     Attributes:
-        name: Name of the dialect in options and results.
+        name: Name of the dialect in options and results, and the prefix of its functions: lower
+            case.
         title: Name for people.
-        of_text: Whether a YAML text is of the dialect, by its shape.
-        of_value: Whether a parsed document is of the dialect, by its shape.
+        matches_text: Whether a YAML text is of the dialect, by its shape.
+        matches_value: Whether a parsed object is of the dialect, by its shape.
         read: Reader, `read(source_or_document, limits, **options)`: returns a document of Agent
             State Language with its findings, or raises InvalidDocument. None for a language that
             needs no conversion.
         write: Writer, `write(document, **options)`.
-        lost: Losses of a document that was read from the dialect.
-        reading: Names of the options of the reader.
-        writing: Names of the options of the writer.
+        source_losses: Losses of writing a document that was read from the dialect in another one.
+        read_options: Names of the options of the reader.
+        write_options: Names of the options of the writer.
         plain: Function that returns the machine of a document in plain JSONPath, for the writers of
             other languages, and its losses. None if writers can use the document itself.
-        importing: Whether the reader takes `files` (`asl.compose.files`) for imported documents.
-        unsaid: Function that yields pairs of an input and an answer to try a document with, if
-            neither is known.
-        words: Description of a choice rule or a state in terms of the language, from the part and
-            its source (null if there is none). None if the part needs no description.
-        defining: Whether documents define their agents: the writer takes `prompts`, the system
+        reads_imports: Whether documents import others: the reader takes `files`
+            (`asl.compose.files`).
+        sample_data: Pairs of an input and an answer to try a document with, if neither is known.
+        describe_part: Description of a choice rule or a state in terms of the dialect, from the
+            part and its source (null if there is none). None if the part needs no description.
+        takes_prompts: Whether documents define their agents: the writer takes `prompts`, the system
             prompts of agents by their names, and reports what is unknown.
         coverage: Fields that the writer supports. Without a declaration every conversion fails.
-        agents: Agents that the value of a document defines, by their names; empty for a document
-            that was not read from the dialect.
+        agents: Agents that the value of a document read from the dialect defines, by their names.
+        namespace: Name of the dialect within documents: the member of `Metadata` with the data of
+            its reader, and the namespace of its intrinsic functions. In lower case it is the name;
+            None for the name with a capital letter.
+        functions: Functions that its documents use. The function `join` of the dialect `steps` is
+            `$steps_join` in JSONata and `Steps.Join` in JSONPath.
+        history_events: Function from the dialect's member of `Metadata` to a function that yields
+            further history events of an entered state. None for a document without such events.
+        codes: Path of a TOML file with its finding codes, in the form of `asl/core/codes.toml`.
+        error_names: Path of a TOML file with the names of its errors, in the form of
+            `asl/core/failures.toml`.
+        json_schema: JSON Schema of its documents, for editors.
+        file_ending: Ending of the names of its files.
         meanings: What the functions of the dialect compute, for the writers of other languages.
     """
 
     name: str
     title: str
-    of_text: Callable[[str], bool]
-    of_value: Callable[[Mapping[str, Any]], bool]
+    matches_text: Callable[[str], bool]
+    matches_value: Callable[[Mapping[str, Any]], bool]
     read: Callable[..., Document] | None
     write: Callable[..., WriterResult]
-    lost: Callable[[Document], Iterable[Finding]] = _nothing
-    reading: frozenset[str] = frozenset()
-    writing: frozenset[str] = frozenset()
+    source_losses: Callable[[Document], Iterable[Finding]] = _no_losses
+    read_options: frozenset[str] = frozenset()
+    write_options: frozenset[str] = frozenset()
     plain: Callable[[Document], tuple[dict[str, Json], JsonPathForm]] | None = None
-    importing: bool = False
-    unsaid: Callable[[Document], Iterable[tuple[Json, Json]]] = _texts
-    words: Callable[[Mapping[str, Json], Json], str | None] = _no_words
-    defining: bool = False
-    coverage: Callable[[], Coverage | None] = _undeclared
+    reads_imports: bool = False
+    sample_data: Callable[[Document], Iterable[tuple[Json, Json]]] = _sample_texts
+    describe_part: Callable[[Mapping[str, Json], Json], str | None] = _no_description
+    takes_prompts: bool = False
+    coverage: Callable[[], Coverage | None] = _no_coverage
     agents: Callable[[Mapping[str, Any]], Mapping[str, AgentDefinition]] = _no_agents
+    namespace: str | None = None
+    functions: Callable[[], Mapping[str, DialectFunction]] = _no_functions
+    history_events: Callable[[Json], EntryEvents | None] = _no_events
+    codes: str | None = None
+    error_names: str | None = None
+    json_schema: Callable[[], Mapping[str, Json] | None] = _no_schema
+    file_ending: str = ".yaml"
     meanings: Callable[[], Meanings] = _no_meanings
 
 

@@ -63,12 +63,12 @@ def plain_machine(document: Document) -> Json:
 
 def part_descriptions(document: Document) -> Callable[[Mapping[str, Json], str], str | None]:
     """Return a function that describes a state or a choice rule in terms of its language."""
-    words = dialect(document.dialect).words
+    describe = dialect(document.dialect).describe_part
     origins = document.composition.origins if document.composition is not None else {}
 
     def said(part: Mapping[str, Json], pointer: str) -> str | None:
         source, at = origins.get(pointer, (None, ""))
-        return words(part, None if source is None else resolve_pointer(source.value, at))
+        return describe(part, None if source is None else resolve_pointer(source.value, at))
 
     return said
 
@@ -107,7 +107,7 @@ def convert_document(
     from asl.checks import check, require_values
 
     target = dialect(to)
-    check_options(target, "written", writing or {}, target.writing)
+    check_options(target, "written", writing or {}, target.write_options)
     report = check(document)
     if not _convertible(document, report):
         raise InvalidDocument(report)
@@ -117,7 +117,11 @@ def convert_document(
         raise AslError("a module has no machine of its own: convert a document that includes it")
     if document.whole.get("Parameters") and to not in (NATIVE, document.dialect):
         _filled(document)
-    lost = [] if document.dialect in (NATIVE, to) else [*dialect(document.dialect).lost(document)]
+    lost = (
+        []
+        if document.dialect in (NATIVE, to)
+        else [*dialect(document.dialect).source_losses(document)]
+    )
     said = document
     made = JsonPathForm()
     plain = dialect(document.dialect).plain if to not in (NATIVE, document.dialect) else None
@@ -125,11 +129,11 @@ def convert_document(
         machine, made = plain(document)
         simplify(machine)
         said = replace(document, value=machine, dialect=NATIVE)
-    prompts = {"prompts": made.prompts} if target.defining else {}
+    prompts = {"prompts": made.prompts} if target.takes_prompts else {}
     written = write(target, said, **(writing or {}), **prompts)
     given = (made.placed(written.given),) if written.given else tuple(filter(None, (made.given,)))
     if to != NATIVE:  # nothing is kept there
-        listed = (each for each in lost if each.code != "L-ACTOR" or not target.defining)
+        listed = (each for each in lost if each.code != "L-ACTOR" or not target.takes_prompts)
         lost = [each._replace(hint=None) for each in listed]
     once = {each.code for each in made.losses} & {"L-MISSING"}
     others = (made.placed(each) for each in written.losses if each.code not in once)

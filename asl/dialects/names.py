@@ -11,7 +11,6 @@ from asl.expr.text_matching import compile_glob
 from asl.states.task import COMPUTED
 
 __all__ = [
-    "NAMELESS",
     "NAMES",
     "FreshNames",
     "NameTable",
@@ -21,8 +20,6 @@ __all__ = [
     "renamed",
 ]
 
-NAMELESS: Final = frozenset(("CM.TransformFailed", "Contenox.RaiseError", "Flujo.NoBranch"))
-"""What errors on purpose are called that come from languages where they have no name."""
 NAMES: Final = "names"
 """The option of a writer that takes them."""
 

@@ -77,7 +77,8 @@ DIALECT = Dialect(
     _never,
     None,
     _write,
-    writing=frozenset((NAMES,)),
-    unsaid=_objects,
+    write_options=frozenset((NAMES,)),
+    sample_data=_objects,
     coverage=partial(Coverage, complete=True),
+    file_ending=".asl.json",
 )

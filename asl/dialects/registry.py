@@ -1,12 +1,13 @@
 """The table of dialects: languages that are read and written as Agent State Language.
 
-A dialect is one module and one row of `BUILT_IN`; others come from outside by the entry point
-`asl.dialects`, whose value is a `Dialect`. What is read from one is checked, compiled and run like
-any document, and every finding names the place in the file that the author wrote.
+A dialect is one folder and one row of `BUILT_IN`; others come from installed packages by the entry
+point group `asl.dialects`. A document that was read from one is checked, compiled and run like any
+other, and every finding names the place in the file that the author wrote.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 from warnings import warn
 
 from asl.compose.files import Files
@@ -20,14 +21,21 @@ from asl.dialects.base import Dialect
 from asl.dialects.terms import Meanings
 from asl.engine.definitions import AgentDefinition
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 __all__ = [
     "BUILT_IN",
     "NATIVE",
     "agent_definitions",
+    "all_dialects",
     "check_options",
     "detect",
     "dialect",
+    "find",
+    "find_namespace",
     "meanings_of",
+    "namespace_of",
     "read_foreign",
 ]
 
@@ -47,44 +55,86 @@ GROUP: Final = "asl.dialects"
 
 
 def dialect(name: str) -> Dialect:
-    """Return the dialect of this name; raises AslError if there is none."""
+    """Return the dialect with this name.
+
+    Raises:
+        AslError: There is none, or its package cannot be used.
+    """
     if not isinstance(name, str):
         raise AslError(f"a dialect is called by its name, not by {type(name).__name__}")
+    found = find(name)
+    if found is None:
+        known = [*BUILT_IN, *_entries()]
+        hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
+        raise AslError(f"no dialect {name!r} ({hint})")
+    return found
+
+
+def find(name: str) -> Dialect | None:
+    """Return the dialect with this name, None if there is none.
+
+    Raises:
+        AslError: The entry point of this name cannot be used.
+    """
     if name in BUILT_IN:
         return BUILT_IN[name]
-    known = [*BUILT_IN]
-    for other in _outside(name):
-        if other.name == name:
-            return other
-        known.append(other.name)
-    hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
-    raise AslError(f"no dialect {name!r} ({hint})")
+    return _load(name) if name in _entries() else None
 
 
-def _outside(name: str) -> Iterator[Dialect]:
-    """Yield the dialects of installed packages.
+def find_namespace(namespace: str) -> Dialect | None:
+    """Return the dialect with this namespace in documents, None if there is none."""
+    if not namespace[:1].isupper():
+        return None
+    found = find(namespace.lower())
+    return found if found is not None and namespace_of(found) == namespace else None
 
-    What cannot be used is an error where the entry point has the *name*, a warning elsewhere.
+
+def namespace_of(found: Dialect) -> str:
+    """Return the name of a dialect within documents."""
+    return found.name.capitalize() if found.namespace is None else found.namespace
+
+
+def all_dialects() -> Iterator[Dialect]:
+    """Yield the dialects of the package, then those of installed packages.
+
+    One that cannot be used is a warning.
     """
+    yield from BUILT_IN.values()
+    for name in _entries():
+        try:
+            yield _load(name)
+        except AslError as fault:
+            warn(f"{fault}; it is ignored", stacklevel=2)
+
+
+@cache
+def _entries() -> Mapping[str, "EntryPoint"]:
+    """Return the entry points of installed packages, by the name of the dialect."""
     from importlib.metadata import entry_points
 
-    for entry in entry_points(group=GROUP):
-        try:
-            found = load_plugin(entry)
-            if not isinstance(found, Dialect):
-                raise plugin_error(entry, f"is no Dialect: {found!r:.100}")
-            if found.name in BUILT_IN or type(found.name) is not str:
-                raise plugin_error(entry, f"cannot be used: its name is {found.name!r:.100}")
-        except AslError as fault:
-            if entry.name == name:
-                raise
-            warn(f"{fault}; it is ignored", stacklevel=2)
-        else:
-            yield found if found.read is None else found._replace(read=_guarded(found))
+    return {each.name: each for each in entry_points(group=GROUP) if each.name not in BUILT_IN}
+
+
+@cache
+def _load(name: str) -> Dialect:
+    """Return the dialect of an entry point.
+
+    Raises:
+        AslError: It cannot be imported, or is no dialect of this name.
+    """
+    entry = _entries()[name]
+    found = load_plugin(entry)
+    if not isinstance(found, Dialect):
+        raise plugin_error(entry, f"is no Dialect: {found!r:.100}")
+    if found.name != name:
+        raise plugin_error(entry, f"cannot be used: the name of its dialect is {found.name!r:.100}")
+    if namespace_of(found).lower() != name:
+        raise plugin_error(entry, f"cannot be used: its namespace is {found.namespace!r:.100}")
+    return found if found.read is None else found._replace(read=_guarded(found))
 
 
 def _guarded(found: Dialect) -> Callable[..., Document]:
-    """Return the reader of a dialect of a package, with errors that name it for its faults."""
+    """Return the reader of a dialect of a package; its exceptions become errors that name it."""
 
     def read(*args: Any, **options: Any) -> Document:
         assert found.read is not None
@@ -112,7 +162,7 @@ def _recognised(
         return _of_value(what.value), what
     if what.format != "json":
         text = what.text or ""
-        return next((each for each in _every() if each.of_text(text)), None), what
+        return next((each for each in all_dialects() if each.matches_text(text)), None), what
     try:
         document = parse_source(what, limits)
     except InvalidDocument:
@@ -123,26 +173,24 @@ def _recognised(
 def _of_value(value: Any) -> Dialect | None:
     if type(value) is not dict or "States" in value:
         return None
-    return next((each for each in _every() if each.of_value(value)), None)
-
-
-def _every() -> Iterator[Dialect]:
-    yield from BUILT_IN.values()
+    return next((each for each in all_dialects() if each.matches_value(value)), None)
 
 
 def agent_definitions(document: Mapping[str, Any]) -> dict[str, AgentDefinition]:
-    """Return the agents that a document defines in the language that it was read from.
+    """Return the agents that a document defines in the dialect that it was read from.
 
     Args:
-        document: Value of a document of Agent State Language.
+        document: Value of a document of Agent State Language, with an object as its `Metadata`.
 
     Returns:
         The definitions by the names of the agents.
     """
-    found: dict[str, AgentDefinition] = {}
-    for each in _every():
-        found |= each.agents(document)
-    return found
+    agents: dict[str, AgentDefinition] = {}
+    for namespace in document["Metadata"]:
+        found = find_namespace(namespace)
+        if found is not None:
+            agents |= found.agents(document)
+    return agents
 
 
 def meanings_of(document: Document) -> Meanings:
@@ -175,8 +223,8 @@ def read_foreign(
         found = dialect(name)
     if found is None or found.read is None:
         return None
-    check_options(found, "read", reading, found.reading)
-    given = {"files": files()} if found.importing else {}
+    check_options(found, "read", reading, found.read_options)
+    given = {"files": files()} if found.reads_imports else {}
     with bounded_suggestions():
         return found.read(what, limits, **given, **reading)
 

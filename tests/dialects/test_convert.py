@@ -1,7 +1,7 @@
 """Conversions between languages: the front door, the command line, and what is lost."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from asl.core.codes import all_codes
 from asl.core.diagnostics import Severity
 from asl.core.document import Document
 from asl.core.values import Json
-from asl.dialects import load
+from asl.dialects import load, registry
 from asl.dialects.base import Dialect, WriterResult
 from asl.dialects.jsonpath_form import path_to
 from asl.dialects.registry import dialect
@@ -524,12 +524,25 @@ def test_an_unknown_language_is_wrong_usage(flow: Path) -> None:
         asl.load(flow, dialect="x")
 
 
-def test_dialects_come_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def offer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """A function that offers entry points, given their names and values."""
+
+    def offered(**points: str) -> None:
+        monkeypatch.setattr(
+            "importlib.metadata.entry_points",
+            lambda group: [EntryPoint(name, value, group) for name, value in points.items()],
+        )
+
+    registry._entries.cache_clear()
+    yield offered
+    registry._entries.cache_clear()
+    registry._load.cache_clear()
+
+
+def test_dialects_come_from_outside(offer: Callable[..., None]) -> None:
     """A package offers one under an entry point."""
-    monkeypatch.setattr(
-        "importlib.metadata.entry_points",
-        lambda group: [EntryPoint("shout", f"{__name__}:SHOUT", group)],
-    )
+    offer(shout=f"{__name__}:SHOUT")
     document = {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}
     assert asl.convert(document, "shout").text == "A!"
     assert asl.run(asl.load("hello\nworld", dialect="shout")).visited == ["HELLO"]
@@ -541,7 +554,7 @@ def garbled(*args: Any, **options: Any) -> Any:
 
 NO_DIALECT = 3
 BUILT_IN_NAME = dialect("codemie")
-GARBLED = dialect("codemie")._replace(name="shout", read=garbled)
+GARBLED = dialect("codemie")._replace(name="shout", namespace=None, read=garbled)
 
 
 @pytest.mark.parametrize(
@@ -549,30 +562,24 @@ GARBLED = dialect("codemie")._replace(name="shout", read=garbled)
     [
         ("nosuchmodule:X", "'shout' of asl.dialects cannot be loaded: ModuleNotFoundError"),
         (f"{__name__}:NO_DIALECT", "'shout' of asl.dialects is no Dialect: 3"),
-        (f"{__name__}:BUILT_IN_NAME", "cannot be used: its name is 'codemie'"),
+        (f"{__name__}:BUILT_IN_NAME", "cannot be used: the name of its dialect is 'codemie'"),
         (f"{__name__}:GARBLED", "the dialect 'shout' cannot read the document: .*3 is no Document"),
     ],
 )
 def test_broken_dialect_of_a_package_is_named(
-    value: str, message: str, monkeypatch: pytest.MonkeyPatch
+    value: str, message: str, offer: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr(
-        "importlib.metadata.entry_points", lambda group: [EntryPoint("shout", value, group)]
-    )
+    offer(shout=value)
     with pytest.raises(asl.AslError, match=message):
         asl.load("hello\nworld", dialect="shout")
 
 
-def test_broken_dialect_of_a_package_is_a_warning_for_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    points = [("broken", "nosuchmodule:X"), ("shout", f"{__name__}:SHOUT")]
-    monkeypatch.setattr(
-        "importlib.metadata.entry_points",
-        lambda group: [EntryPoint(name, value, group) for name, value in points],
-    )
+def test_broken_dialect_of_a_package_is_a_warning_for_others(offer: Callable[..., None]) -> None:
+    """Only where the shape of a document is compared with all dialects."""
+    offer(broken="nosuchmodule:X", shout=f"{__name__}:SHOUT")
+    assert asl.load("hello\nworld", dialect="shout").dialect == "shout"
     with pytest.warns(UserWarning, match="'broken' of asl.dialects cannot be loaded"):
-        assert asl.load("hello\nworld", dialect="shout").dialect == "shout"
+        assert asl.detect(b"hello: 1") == "asl"
 
 
 AGENTS = {

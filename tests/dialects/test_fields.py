@@ -491,7 +491,9 @@ def test_an_unknown_state_type_is_an_error(to: str, nested: bool) -> None:
         machine = {"StartAt": "P", "States": {"P": outer}}
         place = "/States/P/Branches/0/States/S"
     found = dialect(to)
-    made = write(found, Document(machine, Source()), **({"prompts": {}} if found.defining else {}))
+    made = write(
+        found, Document(machine, Source()), **({"prompts": {}} if found.takes_prompts else {})
+    )
     (loss,) = (each for each in made.losses if each.code == "L-TYPE")
     assert loss.pointer == place
     assert loss.message == "there are no Echo states there; 'Words' is lost with it"

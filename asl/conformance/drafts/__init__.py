@@ -59,7 +59,7 @@ def draft_cases(
     found, complete = find_paths(machine, limit)
     agents = dict(_asides(machine))
     buckets: dict[str, dict[str, str]] = {name: {} for name in _written(machine)}
-    unsaid = tuple(dialect(document.dialect).unsaid(document))
+    unsaid = tuple(dialect(document.dialect).sample_data(document))
     usual = [answer for _, answer in unsaid]
 
     def run(given: RunInputs) -> Result:

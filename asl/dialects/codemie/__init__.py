@@ -1,17 +1,19 @@
 """Workflows of CodeMie: actors, and states with a `next` block, in YAML."""
 
+import os
 import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from asl.core.diagnostics import Finding
+from asl.core.dialect_parts import DialectFunction
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
 from asl.dialects.base import Coverage, Dialect, WriterResult
 from asl.dialects.codemie.options import NAMES, CodemieOptions
 from asl.dialects.jsonpath_form import JsonPathForm
-from asl.engine.definitions import AgentDefinition, NoDefinitions
+from asl.engine.definitions import AgentDefinition
 
 __all__ = ["DIALECT"]
 
@@ -83,11 +85,15 @@ def _coverage() -> Coverage:
 
 
 def _agents(document: Mapping[str, Any]) -> Mapping[str, AgentDefinition]:
-    if "CodeMie" not in document.get("Metadata", ()):
-        return NoDefinitions
     from asl.dialects.codemie.agents import definitions
 
     return definitions(document)
+
+
+def _functions() -> Mapping[str, DialectFunction]:
+    from asl.dialects.codemie.functions.table import TABLE
+
+    return TABLE
 
 
 DIALECT = Dialect(
@@ -101,7 +107,11 @@ DIALECT = Dialect(
     NAMES,
     TOOLS,
     _plain,
-    defining=True,
+    takes_prompts=True,
     coverage=_coverage,
     agents=_agents,
+    namespace="CodeMie",
+    functions=_functions,
+    codes=os.path.join(os.path.dirname(__file__), "codes.toml"),
+    error_names=os.path.join(os.path.dirname(__file__), "errors.toml"),
 )

@@ -1,16 +1,18 @@
 """Task chains of Contenox: tasks with handlers, and branches with operators, in JSON."""
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from asl.core.diagnostics import Finding
+from asl.core.dialect_parts import DialectFunction
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json, compact
 from asl.dialects.base import Coverage, Dialect, WriterResult, parse_names
 from asl.dialects.jsonpath_form import JsonPathForm
-from asl.engine.definitions import AgentDefinition, NoDefinitions
+from asl.engine.definitions import AgentDefinition
 
 __all__ = ["DIALECT"]
 
@@ -114,11 +116,15 @@ def _coverage() -> Coverage:
 
 
 def _agents(document: Mapping[str, Any]) -> Mapping[str, AgentDefinition]:
-    if "Contenox" not in document.get("Metadata", ()):
-        return NoDefinitions
     from asl.dialects.contenox.agents import definitions
 
     return definitions(document)
+
+
+def _functions() -> Mapping[str, DialectFunction]:
+    from asl.dialects.contenox.functions.table import TABLE
+
+    return TABLE
 
 
 DIALECT = Dialect(
@@ -129,11 +135,15 @@ DIALECT = Dialect(
     _read,
     _write,
     _lost,
-    reading=frozenset(("profile", "external_exits", "approve")),
-    writing=frozenset(("profile",)),
+    read_options=frozenset(("profile", "external_exits", "approve")),
+    write_options=frozenset(("profile",)),
     plain=_plain,
-    unsaid=_unsaid,
-    words=_words,
+    sample_data=_unsaid,
+    describe_part=_words,
     coverage=_coverage,
     agents=_agents,
+    functions=_functions,
+    codes=os.path.join(os.path.dirname(__file__), "codes.toml"),
+    error_names=os.path.join(os.path.dirname(__file__), "errors.toml"),
+    file_ending=".json",
 )

@@ -1,18 +1,21 @@
 """Blueprints of Flujo: steps, and state machines with declarative transitions, in YAML."""
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from asl.compose.files import Files
 from asl.core.diagnostics import Finding
+from asl.core.dialect_parts import DialectFunction
 from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
 from asl.dialects.base import Coverage, Dialect, WriterResult
 from asl.dialects.flujo.options import NAMES, parse_options
 from asl.dialects.jsonpath_form import JsonPathForm
-from asl.engine.definitions import AgentDefinition, NoDefinitions
+from asl.engine.definitions import AgentDefinition
+from asl.program import EntryEvents
 
 __all__ = ["DIALECT"]
 
@@ -106,11 +109,21 @@ def _coverage() -> Coverage:
 
 
 def _agents(document: Mapping[str, Any]) -> Mapping[str, AgentDefinition]:
-    if "Flujo" not in document.get("Metadata", ()):
-        return NoDefinitions
     from asl.dialects.flujo.agents import definitions
 
     return definitions(document)
+
+
+def _functions() -> Mapping[str, DialectFunction]:
+    from asl.dialects.flujo.functions.table import TABLE
+
+    return TABLE
+
+
+def _history_events(metadata: Json) -> EntryEvents | None:
+    from asl.dialects.flujo.functions.state_machines import history_hook
+
+    return history_hook(metadata)
 
 
 DIALECT = Dialect(
@@ -123,9 +136,13 @@ DIALECT = Dialect(
     _lost,
     NAMES,
     plain=_plain,
-    importing=True,
-    words=_words,
-    defining=True,
+    reads_imports=True,
+    describe_part=_words,
+    takes_prompts=True,
     coverage=_coverage,
     agents=_agents,
+    functions=_functions,
+    history_events=_history_events,
+    codes=os.path.join(os.path.dirname(__file__), "codes.toml"),
+    error_names=os.path.join(os.path.dirname(__file__), "errors.toml"),
 )

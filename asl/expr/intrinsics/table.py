@@ -1,14 +1,15 @@
 """Every intrinsic function: one row each (Specification 5.2, 5.3), and those of dialects.
 
-`CodeMie.Items($, 'items')` is the dialect's JSONata function `$codemie_items` for documents in
-JSONPath. The table of a dialect is imported on first use; AWS has no such functions.
+The JSONata function `$steps_join` of a dialect `steps` is `Steps.Join` for documents in JSONPath.
+The functions of a dialect are imported on first use; AWS has no such functions.
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
+from asl.core.dialect_parts import DialectPart
 from asl.core.errors import StateError
 from asl.core.lazy import lazy_pattern
 from asl.core.values import Json
@@ -198,40 +199,31 @@ ALLOWED_IN_ERROR_PATH = frozenset(
 """The outermost functions that `ErrorPath` and `CausePath` may call (Specification 5.1)."""
 
 
-_SPELLED = {"codemie": "CodeMie"}
-"""Names of dialects that are not simply capitalized."""
+FUNCTIONS_OF_DIALECTS = DialectPart[Callable[[], Mapping[str, object]]]("functions")
 _INNER = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-def names(space: str) -> tuple[str, ...]:
+def names(namespace: str) -> tuple[str, ...]:
     """Return the functions of the dialect with this namespace, none for an unknown one."""
-    from asl.expr.jsonata.functions.dialects import dialect_functions as natives
-
-    prefix = space.lower()
-    if space != _space(prefix):
-        return ()
-    return tuple(f"{space}.{_camel(each)}" for each in natives(f"{prefix}_"))
-
-
-def _space(prefix: str) -> str:
-    return _SPELLED.get(prefix, prefix.capitalize())
+    functions = FUNCTIONS_OF_DIALECTS.of_namespace(namespace)
+    return () if functions is None else tuple(f"{namespace}.{_camel(each)}" for each in functions())
 
 
 def _camel(name: str) -> str:
-    """Return the name of a function after its namespace: `codemie_prompt_to` is `PromptTo`."""
-    return "".join(part.capitalize() for part in name.split("_")[1:])
+    """Return the name of a function after its namespace: `prompt_to` is `PromptTo`."""
+    return "".join(part.capitalize() for part in name.split("_"))
 
 
-@cache
+@lru_cache(maxsize=512)
 def dialect_function(name: str) -> IntrinsicFunction | None:
     """Return the function of this name; None for one that no dialect has."""
-    from asl.expr.jsonata.functions.dialects import dialect_functions as natives
+    from asl.expr.jsonata.functions.dialects import dialect_functions
 
-    space, _, own = name.partition(".")
-    if name not in names(space):
+    namespace, _, own = name.partition(".")
+    if name not in names(namespace):
         return None
-    key = f"{space.lower()}_{_INNER.sub('_', own).lower()}"
-    native = natives(key)[key]
+    dialect = namespace.lower()
+    native = dialect_functions(dialect)[f"{dialect}_{_INNER.sub('_', own).lower()}"]
     parameters = native.signature.parameters
     needed = sum(not each.pattern.endswith("?") for each in parameters)
     return IntrinsicFunction(

@@ -185,10 +185,11 @@ class NativeFunction(QueryFunction):
     """A built-in function. With `scoped` it is called with the scope before its arguments.
 
     An undefined first argument makes the result undefined, unless the function is `total`. One that
-    `walks` visits each item of an array; others handle an array as a whole.
+    `walks` visits each item of an array; others handle an array as a whole. With `json` arguments
+    and results are JSON only.
     """
 
-    __slots__ = ("call", "cost", "scoped", "signature", "total", "walks")
+    __slots__ = ("call", "cost", "json", "scoped", "signature", "total", "walks")
 
     def __init__(
         self,
@@ -200,6 +201,7 @@ class NativeFunction(QueryFunction):
         scoped: bool = False,
         total: bool = False,
         walks: bool = False,
+        json: bool = False,
     ) -> None:
         super().__init__(name, arity)
         self.signature = Signature(parse_parameters(signature))
@@ -207,6 +209,7 @@ class NativeFunction(QueryFunction):
         self.scoped = scoped
         self.total = total
         self.walks = walks
+        self.json = json
         self.cost = BUILT_IN
         """Steps of a call, besides the cost of its arguments."""
 

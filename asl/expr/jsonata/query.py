@@ -11,10 +11,10 @@ from asl.core.work import WorkMeter
 from asl.expr.frame import Frame
 from asl.expr.jsonata import calls, parser
 from asl.expr.jsonata.analysis import FLAT, Nesting, ParsedTree, certain_failures, constant, nesting
+from asl.expr.jsonata.calls import NativeFunction
 from asl.expr.jsonata.closures import compile
 from asl.expr.jsonata.faults import UNSUPPORTED, QueryFault, fault
 from asl.expr.jsonata.functions.dialects import (
-    PLAIN,
     DirectCall,
     DirectCallFactory,
     direct_call,
@@ -316,7 +316,7 @@ _WRAPPING = {"append", "reverse", "sort", "shuffle"}
 _CONSTANT = ("string", "text", "number", "value")
 
 
-def open_levels(tree: Node, bound: Container[str], natives: Container[str]) -> int:
+def open_levels(tree: Node, bound: Container[str], natives: Mapping[str, NativeFunction]) -> int:
     """Return the levels of a result, below the top, that may hold anything but parts of the input.
 
     *bound* are the names that the query binds itself, *natives* those of the functions.
@@ -327,7 +327,7 @@ def open_levels(tree: Node, bound: Container[str], natives: Container[str]) -> i
 @dataclass(frozen=True, slots=True)
 class _Levels:
     bound: Container[str]
-    natives: Container[str]
+    natives: Mapping[str, NativeFunction]
 
     def of(self, node: Node) -> int:
         """Return the levels of a node's value; they do not cover the value itself."""
@@ -364,7 +364,8 @@ class _Levels:
         if name in _SCALAR:
             return 0
         inner = [self.of(each) for each in arguments]
-        if name.partition("_")[0] in PLAIN and not any(map(_made, arguments, inner)):
+        native = self.natives.get(name)
+        if native is not None and native.json and not any(map(_made, arguments, inner)):
             return 0
         if name in _PASSING and inner:
             return inner[0]

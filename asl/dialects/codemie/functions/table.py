@@ -3,9 +3,10 @@
 All are pure and bounded by their data; `docs/dialects/codemie.md` describes them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from asl.core.dialect_parts import DialectFunction
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.core.work import WorkMeter, fail_beyond_limits
@@ -19,8 +20,6 @@ from asl.dialects.codemie.functions.placeholders import (
     resolve_argument,
 )
 from asl.expr.agent_answers import answer_of
-from asl.expr.jsonata.calls import NativeFunction
-from asl.expr.jsonata.functions.dialects import function_table
 from asl.expr.jsonata.javascript import UNDEFINED
 
 __all__ = ["TABLE"]
@@ -69,48 +68,42 @@ def _branch(data: Json, item: Json = UNDEFINED, include: Json = None) -> Json:
     )
 
 
-_ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
-    "text": ("<xxb?:s>", _text, 3),
-    "arguments": ("<xo(sl)?b?:o>", _arguments, 4),
-    "context": ("<x:o>", context_store.context_of, 1),
-    "history": ("<x:a>", context_store.history, 1),
+_ROWS: Mapping[str, tuple[str, Callable[..., Any]]] = {
+    "text": ("<xxb?:s>", _text),
+    "arguments": ("<xo(sl)?b?:o>", _arguments),
+    "context": ("<x:o>", context_store.context_of),
+    "history": ("<x:a>", context_store.history),
     "store": (
         "<xxx?o?:o>",
         lambda data, result, state=None, flags=None: context_store.store_result(
             data, answer_of(result), state, flags or {}
         ),
-        4,
     ),
-    "step": ("<xn:o>", context_store.check_recursion_limit, 2),
-    "output": ("<x:o>", _output, 1),
-    "holds": ("<xs:b>", _holds, 2),
-    "items": ("<xs:a>", context_store.list_items, 2),
-    "branch": ("<xx?x?:o>", _branch, 3),
-    "join": ("<xa:o>", context_store.join_branches, 2),
+    "step": ("<xn:o>", context_store.check_recursion_limit),
+    "output": ("<x:o>", _output),
+    "holds": ("<xs:b>", _holds),
+    "items": ("<xs:a>", context_store.list_items),
+    "branch": ("<xx?x?:o>", _branch),
+    "join": ("<xa:o>", context_store.join_branches),
     "resume": (
         "<xxx?:o>",
         lambda data, record, state=None: context_store.resume_data(data, record, state),
-        3,
     ),
     "valid": (
         "<xo:x>",
         lambda result, schema: outputs.validate_output(answer_of(result), schema),
-        2,
     ),
     "refuse": (
         "<xon:o>",
         lambda data, error, limit: context_store.refuse_answer(data, error, int(limit)),
-        3,
     ),
-    "errors": ("<x:a>", context_store.refusal_causes, 1),
+    "errors": ("<x:a>", context_store.refusal_causes),
     "at": (
         "<xs:x>",
         lambda result, pointer: context_store.pick_part(answer_of(result), pointer),
-        2,
     ),
-    "transform": ("<xo:x>", transforms.transform, 2),
+    "transform": ("<xo:x>", transforms.transform),
 }
-"""Signature, function and number of arguments by the name after `$codemie_`."""
+"""Signatures and functions by the name after `$codemie_`."""
 
-TABLE: dict[str, NativeFunction] = function_table("codemie", _ROWS)
-"""The functions by their names in a query."""
+TABLE: Mapping[str, DialectFunction] = {name: DialectFunction(*row) for name, row in _ROWS.items()}

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from asl.core.codes import is_anonymous
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.codemie.config import END
@@ -10,7 +11,6 @@ from asl.dialects.codemie.writing.results import key_of
 from asl.dialects.codemie.writing.tasks import stored
 from asl.dialects.codemie.writing.texts import filled
 from asl.dialects.expressions import computes
-from asl.dialects.names import NAMELESS
 
 __all__ = ["fail", "failing", "pass_", "skipped", "succeed"]
 
@@ -93,7 +93,7 @@ def fail(machine: Machine, name: str, state: State) -> None:
         machine.at(name),
         "a transformation that cannot succeed",
     )
-    told = [cause] if error in NAMELESS else [error, cause]
+    told = [cause] if is_anonymous(error) else [error, cause]
     machine.node(name, _never(": ".join(filter(None, told)) or error), {"state_id": END})
 
 

@@ -6,12 +6,11 @@ All are pure and bounded by their data; `docs/dialects/contenox.md` describes th
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from asl.core.dialect_parts import DialectFunction
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.dialects.contenox.functions import chain_data, handlers, rendering, texts
 from asl.expr.agent_answers import answer_of
-from asl.expr.jsonata.calls import NativeFunction
-from asl.expr.jsonata.functions.dialects import function_table
 
 __all__ = ["TABLE"]
 
@@ -81,44 +80,45 @@ def _prompt_to_js(answer: Json) -> handlers.HandlerResult:
     return handlers.handler_result(answer, "ok" if texts.input_text(answer) else "empty_js")
 
 
-_ROWS: dict[str, tuple[str, Callable[..., Any], int]] = {
-    "input": ("<x:x>", chain_data.input_of, 1),
-    "begun": ("<xa<s>x:x>", rendering.require_caller_values, 3),
-    "variable": ("<xs:x>", chain_data.get_variable, 2),
-    "text": ("<xss?:s>", rendering.render, 3),
-    "expanded": ("<xss?:s>", rendering.expand_macros, 3),
-    "prompt": ("<xb?:s>", texts.prompt_text, 2),
-    "done": ("<xso:o>", chain_data.complete_task, 3),
-    "failed": ("<xsox?:o>", _fail_task, 4),
-    "tried": ("<xssx:o>", _try_handler, 4),
-    "own": ("<xssx:o>", _run_handler, 4),
-    "after": ("<xso:o>", chain_data.final_error, 3),
-    "counted": ("<xs:o>", chain_data.count_transition, 2),
-    "edge_count": ("<xs:n>", chain_data.transition_count, 2),
-    "compose": ("<xsos?:o>", chain_data.compose_output, 4),
-    "gt": ("<sn:b>", texts.is_greater, 2),
-    "lt": ("<sn:b>", texts.is_less, 2),
-    "in_range": ("<snn:b>", texts.is_between, 3),
-    "noop": ("<x:o>", lambda given: handlers.handler_result(given, "noop"), 1),
-    "answer": ("<xs:o>", _of_answer(handlers.handler_result), 2),
-    "prompt_to_string": ("<x:o>", _of_answer(handlers.prompt_to_string), 1),
-    "prompt_to_js": ("<x:o>", _of_answer(_prompt_to_js), 1),
-    "condition_key": ("<xo:o>", _of_answer(handlers.condition_key), 2),
-    "parse_number": ("<x:o>", _of_answer(handlers.parse_number), 1),
-    "parse_score": ("<x:o>", _of_answer(handlers.parse_score), 1),
-    "parse_range": ("<x:o>", _of_answer(handlers.parse_range), 1),
-    "route": ("<xxa<s>:o>", _route, 3),
-    "tool": ("<xss?:o>", _of_answer(handlers.tool_result), 3),
-    "chat": ("<xs?:o>", handlers.to_chat, 2),
-    "chat_completion": ("<xxs?:o>", handlers.chat_completion, 3),
-    "calls": ("<xx?:a>", handlers.tool_calls, 2),
-    "execute_tool_calls": ("<xxx?s?:o>", _execute_tool_calls, 4),
-    "parse_transition": ("<x:o>", handlers.parse_transition, 1),
-    "parse_key_value": ("<x:o>", handlers.parse_key_value, 1),
-    "convert_to_openai_chat_response": ("<x:o>", handlers.to_openai_response, 1),
-    "asked": ("<xa<s>:b>", _requests_tool, 2),
+_ROWS: Mapping[str, tuple[str, Callable[..., Any]]] = {
+    "input": ("<x:x>", chain_data.input_of),
+    "begun": ("<xa<s>x:x>", rendering.require_caller_values),
+    "variable": ("<xs:x>", chain_data.get_variable),
+    "text": ("<xss?:s>", rendering.render),
+    "expanded": ("<xss?:s>", rendering.expand_macros),
+    "prompt": ("<xb?:s>", texts.prompt_text),
+    "done": ("<xso:o>", chain_data.complete_task),
+    "failed": ("<xsox?:o>", _fail_task),
+    "tried": ("<xssx:o>", _try_handler),
+    "own": ("<xssx:o>", _run_handler),
+    "after": ("<xso:o>", chain_data.final_error),
+    "counted": ("<xs:o>", chain_data.count_transition),
+    "edge_count": ("<xs:n>", chain_data.transition_count),
+    "compose": ("<xsos?:o>", chain_data.compose_output),
+    "gt": ("<sn:b>", texts.is_greater),
+    "lt": ("<sn:b>", texts.is_less),
+    "in_range": ("<snn:b>", texts.is_between),
+    "noop": ("<x:o>", lambda given: handlers.handler_result(given, "noop")),
+    "answer": ("<xs:o>", _of_answer(handlers.handler_result)),
+    "prompt_to_string": ("<x:o>", _of_answer(handlers.prompt_to_string)),
+    "prompt_to_js": ("<x:o>", _of_answer(_prompt_to_js)),
+    "condition_key": ("<xo:o>", _of_answer(handlers.condition_key)),
+    "parse_number": ("<x:o>", _of_answer(handlers.parse_number)),
+    "parse_score": ("<x:o>", _of_answer(handlers.parse_score)),
+    "parse_range": ("<x:o>", _of_answer(handlers.parse_range)),
+    "route": ("<xxa<s>:o>", _route),
+    "tool": ("<xss?:o>", _of_answer(handlers.tool_result)),
+    "chat": ("<xs?:o>", handlers.to_chat),
+    "chat_completion": ("<xxs?:o>", handlers.chat_completion),
+    "calls": ("<xx?:a>", handlers.tool_calls),
+    "execute_tool_calls": ("<xxx?s?:o>", _execute_tool_calls),
+    "parse_transition": ("<x:o>", handlers.parse_transition),
+    "parse_key_value": ("<x:o>", handlers.parse_key_value),
+    "convert_to_openai_chat_response": ("<x:o>", handlers.to_openai_response),
+    "asked": ("<xa<s>:b>", _requests_tool),
 }
-"""Signature, function and number of arguments by the name after `$contenox_`."""
+"""Signatures and functions by the name after `$contenox_`."""
 
-TABLE: dict[str, NativeFunction] = function_table("contenox", _ROWS)
-"""The functions by their names in a query."""
+TABLE: Mapping[str, DialectFunction] = {
+    name: DialectFunction(*row, json=True) for name, row in _ROWS.items()
+}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from asl.core.codes import is_anonymous
 from asl.dialects.contenox.chain import END, RAISED
 from asl.dialects.contenox.writing.inputs import inexpressible, sayable
 from asl.dialects.contenox.writing.outputs import output
@@ -9,7 +10,6 @@ from asl.dialects.contenox.writing.state import State, Way, default
 from asl.dialects.contenox.writing.templates import shown
 from asl.dialects.contenox.writing.transitions import needed
 from asl.dialects.contenox.writing.values import Constant, Members, Unknown
-from asl.dialects.names import NAMELESS
 
 __all__ = ["fail", "succeed"]
 
@@ -30,7 +30,7 @@ def succeed(state: State) -> Iterable[Way]:
 
 def fail(state: State) -> Iterable[Way]:
     """Write a Fail: its error and its cause are one message."""
-    named = state.value.get("Error") not in NAMELESS
+    named = not is_anonymous(state.value.get("Error", ""))
     parts = [_said(state, field) for field in ("Error", "Cause") if named or field == "Cause"]
     said = ": ".join(each for each in parts if each is not None) or "failed"
     if state.value.get("Error") != RAISED:

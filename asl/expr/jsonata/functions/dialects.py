@@ -1,18 +1,18 @@
 """Functions of dialects such as `$codemie_items`, and direct calls of them.
 
-Documents converted from a dialect use them; AWS has no such functions. The table of a dialect is
-imported on first use. A query that consists of one call is not evaluated: the function is called
-directly with data, constants or results of other such calls. Constant arguments are checked against
-the signature once, all others at each call.
+Documents converted from a dialect use them; AWS has no such functions. They are imported when a
+query first uses the dialect. A query that consists of one call is not evaluated: the function is
+called directly with data, constants or results of other such calls. Constant arguments are checked
+against the signature once, all others at each call.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial, wraps
+from functools import lru_cache, partial, wraps
 from inspect import unwrap
 from typing import Any, Final
 
-from asl.core.lazy import LazyTable
+from asl.core.dialect_parts import DialectFunction, DialectPart
 from asl.core.values import Json
 from asl.expr.jsonata.calls import NativeFunction, parse_parameters
 from asl.expr.jsonata.faults import QueryFault
@@ -20,49 +20,44 @@ from asl.expr.jsonata.functions.table import NATIVES
 from asl.expr.jsonata.javascript import UNDEFINED, Undefined, Value
 
 __all__ = [
-    "PLAIN",
-    "TABLES",
     "DirectCall",
     "DirectCallFactory",
-    "Rows",
     "dialect_functions",
     "direct_call",
     "function_names",
-    "function_table",
     "is_function",
     "named_functions",
 ]
 
-TABLES: Mapping[str, Mapping[str, NativeFunction]] = LazyTable(
-    {
-        "codemie": "asl.dialects.codemie.functions.table:TABLE",
-        "contenox": "asl.dialects.contenox.functions.table:TABLE",
-        "flujo": "asl.dialects.flujo.functions.table:TABLE",
-    }
-)
-"""The functions of each dialect, by the prefix of their names."""
-
-PLAIN: frozenset[str] = frozenset(("contenox", "flujo"))
-"""Dialects with functions from JSON to JSON: their results need no check."""
-
-_NONE: Mapping[str, NativeFunction] = {}
+FUNCTIONS: Final = DialectPart[Callable[[], Mapping[str, DialectFunction]]]("functions")
 
 
-def dialect_functions(name: str) -> Mapping[str, NativeFunction]:
+@lru_cache(maxsize=64)
+def dialect_functions(dialect: str) -> Mapping[str, NativeFunction]:
+    """Return the functions of a dialect by their names in a query, none for an unknown dialect."""
+    functions = FUNCTIONS.of_name(dialect)
+    rows = {} if functions is None else functions()
+    return {f"{dialect}_{name}": _make_native(f"{dialect}_{name}", rows[name]) for name in rows}
+
+
+def _functions_of(name: str) -> Mapping[str, NativeFunction]:
     """Return the functions of the dialect that a name belongs to, else none."""
     prefix, mark, _ = name.partition("_")
-    return TABLES[prefix] if mark and prefix in TABLES else _NONE
+    return dialect_functions(prefix) if mark else _NONE
+
+
+_NONE: Final[Mapping[str, NativeFunction]] = {}
 
 
 def named_functions(names: Iterable[str]) -> dict[str, NativeFunction]:
     """Return the named functions that belong to a dialect."""
-    tables = [(name, dialect_functions(name)) for name in names]
+    tables = [(name, _functions_of(name)) for name in names]
     return {name: table[name] for name, table in tables if name in table}
 
 
 def function_names(like: str) -> tuple[str, ...]:
     """Return the built-in functions, and those of the dialect with the prefix of a name."""
-    return (*NATIVES, *dialect_functions(like))
+    return (*NATIVES, *_functions_of(like))
 
 
 def is_function(name: str, *, of_dialects: bool) -> bool:
@@ -72,22 +67,13 @@ def is_function(name: str, *, of_dialects: bool) -> bool:
         name: The name without its `$`.
         of_dialects: Whether functions that belong to a dialect are allowed.
     """
-    return name in NATIVES or (of_dialects and name in dialect_functions(name))
+    return name in NATIVES or (of_dialects and name in _functions_of(name))
 
 
-Rows = Mapping[str, tuple[str, Callable[..., Any], int]]
-"""Signature, function and number of arguments by name."""
-
-
-def function_table(prefix: str, rows: Rows) -> dict[str, NativeFunction]:
-    """Return the functions of a dialect by their names in a query."""
-    return {
-        f"{prefix}_{name}": _make_native(f"{prefix}_{name}", *row) for name, row in rows.items()
-    }
-
-
-def _make_native(name: str, signature: str, call: Callable[..., Any], arity: int) -> NativeFunction:
-    required = sum(not each.pattern.endswith("?") for each in parse_parameters(signature))
+def _make_native(name: str, function: DialectFunction) -> NativeFunction:
+    parameters = parse_parameters(function.signature)
+    required = sum(not each.pattern.endswith("?") for each in parameters)
+    call = function.call
 
     @wraps(call)
     def called(*arguments: Value) -> Value:
@@ -102,7 +88,7 @@ def _make_native(name: str, signature: str, call: Callable[..., Any], arity: int
             return UNDEFINED
         return call(*map(_listed, arguments))
 
-    return NativeFunction(name, signature, called, arity)
+    return NativeFunction(name, function.signature, called, len(parameters), json=function.json)
 
 
 def _listed(value: Value) -> Value:
@@ -132,7 +118,8 @@ def _native(tree: Node, natives: Mapping[str, NativeFunction]) -> NativeFunction
     if tree.type != "function" or tree.predicate or tree.group is not None or not tree.arguments:
         return None
     name = tree.procedure.value if tree.procedure.type == "variable" else None
-    return natives.get(name) if type(name) is str and name.partition("_")[0] in PLAIN else None
+    native = natives.get(name) if type(name) is str else None
+    return native if native is not None and native.json else None
 
 
 def _on_input(tree: Node, native: NativeFunction) -> DirectCallFactory | None:
