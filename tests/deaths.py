@@ -44,7 +44,7 @@ def lived(store: Store, live: Callable[[], T], die_at: int | None = None, *of: s
         if (not of or point in of) and next(instants) == die_at:
             raise Died
 
-    store.session.reached = reached
+    store.session.on_fail_point = reached
     try:
         return live()
     except Died:

@@ -201,7 +201,7 @@ def test_an_example_is_run_from_the_command_line(name: str) -> None:
 @pytest.mark.parametrize("name", RUNS)
 def test_an_example_never_costs_more_than_its_plan(name: str) -> None:
     """Where the plan knows a bound."""
-    most = asl.plan(EXAMPLES / f"{name}.asl.json").cost.most
+    most = asl.plan(EXAMPLES / f"{name}.asl.json").cost.maximum
     spent = [run.usage.get("cost", 0) for run in RUNS[name]]
     assert most is None or max(spent) <= most
 

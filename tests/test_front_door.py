@@ -185,16 +185,16 @@ async def _hears(event: Any, channel: Any = None) -> None:
 
 
 MISUSES: list[tuple[Any, dict[str, Any], str]] = [
-    (asl.load, {"what": "\ud800"}, "cannot read"),
-    (asl.load, {"what": PASS, "dialect": 1}, "a dialect is called by its name, not by int"),
+    (asl.load, {"source": "\ud800"}, "cannot read"),
+    (asl.load, {"source": PASS, "dialect": 1}, "a dialect is called by its name, not by int"),
     (
         asl.load,
-        {"what": PASS, "variables": 1},
+        {"source": PASS, "variables": 1},
         "'variables' must be a mapping from names to values",
     ),
     (
         asl.load,
-        {"what": PASS, "variables": {1: 2}},
+        {"source": PASS, "variables": {1: 2}},
         "the names in 'variables' must be text, got int",
     ),
     (asl.convert, {"document": PASS, "to": []}, "a dialect is called by its name, not by list"),

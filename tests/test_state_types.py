@@ -239,7 +239,7 @@ def test_it_is_planned() -> None:
     assert plan.agents == {"Voice": ["Say"]}
     assert ("Say", "Done") in plan.ways
     assert ("Say", "Quiet") in plan.ways
-    assert plan.cost.most is None
+    assert plan.cost.maximum is None
     assert plan.cost.states == ("Say",)
 
 

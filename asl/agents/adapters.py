@@ -141,8 +141,8 @@ def _hint(name: Json) -> str | None:
     return f"write module:function, or {compact({'return': name})} for an answer as it is"
 
 
-def _build(spec: AgentSpec, home: FileContext) -> Agent | Openable:
-    agent = named_agent(spec["function"], home.code)
+def _build(spec: AgentSpec, context: FileContext) -> Agent | Openable:
+    agent = named_agent(spec["function"], context.code)
     written = spec.get("lambda")
     if written is not None:
         if not isinstance(agent, FunctionAgent):
@@ -152,11 +152,11 @@ def _build(spec: AgentSpec, home: FileContext) -> Agent | Openable:
     return agent
 
 
-def _check(spec: AgentSpec, home: FileContext) -> Iterator[Finding]:
-    if home.imports:
+def _check(spec: AgentSpec, context: FileContext) -> Iterator[Finding]:
+    if context.imports:
         return
     try:
-        check_import(str(spec["function"]), home.code)
+        check_import(str(spec["function"]), context.code)
     except MissingModule as error:  # it may be there where the file is used
         yield Finding("AGENTS-04", str(error), "/function", severity=Severity.WARNING)
     except AslError as error:

@@ -51,7 +51,7 @@ class FileContext(Protocol):
         ...
 
 
-def _nothing(spec: AgentSpec, home: FileContext) -> Iterator[Finding]:
+def _nothing(spec: AgentSpec, context: FileContext) -> Iterator[Finding]:
     yield from ()
 
 

@@ -151,14 +151,14 @@ class ChildProcess:
             raise StateError("States.TaskFailed", text) from error
         self.asked = 0
         """The number of its calls."""
-        self.said = ""
+        self.stderr_text = ""
         self.garbled = ""
         """The last line of an MCP server that is no message."""
         self.overlong = ""
         """Why the output of an MCP server is read no further."""
-        self.held = ExitStack()
+        self.resources = ExitStack()
         """Cleanup at the end, in reverse order."""
-        self.held.callback(end_strays, mark)
+        self.resources.callback(end_strays, mark)
 
     async def connect(self) -> None:
         """Take the pipes to the running event loop."""
@@ -167,7 +167,7 @@ class ChildProcess:
         assert process.stdout is not None
         assert process.stderr is not None
         for pipe in (process.stdin, process.stdout, process.stderr):
-            self.held.callback(pipe.close)
+            self.resources.callback(pipe.close)
         self.answers = ProgramOutput(MAX_LINE)
         await self._read(process.stdout, self.answers)
         errors = StreamReader(MAX_LINE)
@@ -175,28 +175,28 @@ class ChildProcess:
         # The transport closes its pipe when the reader is gone; our copy still shows unread bytes.
         self.requests = await self._writer(os.fdopen(os.dup(process.stdin.fileno()), "wb", 0))
         self.listening = ensure_future(self._listen(errors))
-        self.held.callback(self.listening.cancel)
+        self.resources.callback(self.listening.cancel)
 
     async def _read(self, pipe: IO[bytes], reader: StreamReader) -> None:
         transport, _ = await get_running_loop().connect_read_pipe(
             lambda: StreamReaderProtocol(reader), pipe
         )
-        self.held.callback(transport.close)
+        self.resources.callback(transport.close)
 
     async def _writer(self, pipe: IO[bytes]) -> StreamWriter:
-        self.held.callback(pipe.close)
+        self.resources.callback(pipe.close)
         loop = get_running_loop()
         transport, protocol = await loop.connect_write_pipe(
             lambda: StreamReaderProtocol(StreamReader()), pipe
         )
-        self.held.callback(_abort, transport)
+        self.resources.callback(_abort, transport)
         return StreamWriter(transport, protocol, None, loop)
 
     async def _listen(self, errors: StreamReader) -> None:
         """Read standard error, so the program never blocks on it."""
         decoder = getincrementaldecoder("utf-8")(errors="replace")
         while said := await errors.read(65536):
-            self.said = self.hide(self.said + decoder.decode(said))[-STDERR_KEPT:]
+            self.stderr_text = self.hide(self.stderr_text + decoder.decode(said))[-STDERR_KEPT:]
 
     async def send(self, line: bytes) -> bool:
         """Write a line; return False where the program stopped to read before its end."""
@@ -207,7 +207,7 @@ class ChildProcess:
             return False
         return True
 
-    def beckon(self) -> None:
+    def send_blank(self) -> None:
         """Send the first blank of the next line: a program that reads it has written its answer."""
         self.requests.write(b" ")
 
@@ -260,9 +260,9 @@ class ChildProcess:
     @property
     def tail(self) -> str:
         """The end of its standard error."""
-        return str(self.hide(self.said))[-SHOWN:].strip()
+        return str(self.hide(self.stderr_text))[-SHOWN:].strip()
 
-    def shown(self, line: bytes) -> str:
+    def redacted_line(self, line: bytes) -> str:
         """Return the beginning of a line, with no secret in it."""
         text = self.hide(line.decode(errors="replace"))
         return repr(text[:200].rstrip("\n"))
@@ -278,7 +278,7 @@ class ChildProcess:
     def end(self) -> None:
         """Kill the process and its descendants, close its pipes and wait for its end."""
         self.kill()
-        self.held.close()
+        self.resources.close()
         self.process.wait()
 
 

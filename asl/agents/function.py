@@ -87,7 +87,7 @@ class FunctionAgent(Agent):
 
         return lambda_handler(self, target, self.settings)
 
-    async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
+    async def confine(self, settings: Mapping[str, Json], tool: str) -> Agent:
         """Return the function in a sandbox, in a process that imports it by its name.
 
         Raises:

@@ -87,13 +87,13 @@ class McpServer:
         """Return one tool of the server, as an agent and as a tool."""
         return McpTool(self, name)
 
-    def open_agent(self, held: OpenAgents) -> _Session:
+    def open_agent(self, open_agents: OpenAgents) -> _Session:
         """Return the server as one run sees it."""
         return _Session(self)
 
-    def offers(self, held: OpenAgents) -> ListTools:
+    def offers(self, open_agents: OpenAgents) -> ListTools:
         """Return the listing of its tools in one run."""
-        session = _session(self, held)
+        session = _session(self, open_agents)
 
         async def listed(call: Call) -> list[ToolOffer]:
             asked = await session.asked_by(call)
@@ -110,13 +110,13 @@ class McpTool:
         self.server = server
         self.name = name
 
-    def open_agent(self, held: OpenAgents) -> Agent:
+    def open_agent(self, open_agents: OpenAgents) -> Agent:
         """Return the agent as one run sees it."""
-        return _session(self.server, held).used(self.name)
+        return _session(self.server, open_agents).used(self.name)
 
-    def offers(self, held: OpenAgents) -> ListTools:
+    def offers(self, open_agents: OpenAgents) -> ListTools:
         """Return the listing of this tool in one run."""
-        session = _session(self.server, held)
+        session = _session(self.server, open_agents)
 
         async def listed(call: Call) -> list[ToolOffer]:
             asked = await session.asked_by(call)
@@ -127,8 +127,8 @@ class McpTool:
         return ToolListing(listed, session.used(self.name), names)
 
 
-def _session(server: McpServer, held: OpenAgents) -> _Session:
-    session = open_agent(server, held)
+def _session(server: McpServer, open_agents: OpenAgents) -> _Session:
+    session = open_agent(server, open_agents)
     assert isinstance(session, _Session)
     return session
 
@@ -200,7 +200,7 @@ class _Session(ExternalAgent):
             self.connection = Connection(self.server, bounds, self.sandbox)
         connection = self.connection
         try:
-            await connection.opened()
+            await connection.wait_until_ready()
         except StateError:  # the next call may find it better
             await self.drop(connection)
             raise
@@ -280,7 +280,7 @@ class _Session(ExternalAgent):
 
         asked = connection.client.call_tool(name, arguments, progress_callback=progress)
         try:
-            result = await self._kept(connection, connection.answered(asked))
+            result = await self._kept(connection, connection.answer(asked))
         except RaisedError as failure:  # it was asked: only an answer says what it has used
             if failure.name in UNKNOWN_USAGE:
                 mark_usage_unknown(failure)
@@ -317,7 +317,7 @@ class _Used(ExternalAgent):
             self.opens_files = session.sandbox.opens_files
         self.folder = session.server.folder
 
-    async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
+    async def confine(self, settings: Mapping[str, Json], tool: str) -> Agent:
         """Return the tool of the server in a sandbox."""
         return _Used(await self.session.in_sandbox(settings, tool), self.name)
 
@@ -351,12 +351,12 @@ def _result(result: Any) -> Json:
 # In an agents file
 
 
-def _check(spec: AgentSpec, home: FileContext) -> Iterator[Finding]:
-    yield from home.server_faults(spec["server"], "/server")
+def _check(spec: AgentSpec, context: FileContext) -> Iterator[Finding]:
+    yield from context.server_faults(spec["server"], "/server")
 
 
-def _build(spec: AgentSpec, home: FileContext) -> Openable:
-    return home.server(spec["server"]).tool(spec["tool"])
+def _build(spec: AgentSpec, context: FileContext) -> Openable:
+    return context.server(spec["server"]).tool(spec["tool"])
 
 
 MCP = AgentKind("agents:Mcp", _build, _check, discreet=True)
@@ -366,7 +366,7 @@ SERVER_SECRETS = ("environment", "headers")
 """The fields of a server in which secrets may stand."""
 
 
-def check_server(spec: AgentSpec, home: FileContext) -> Iterator[Finding]:
+def check_server(spec: AgentSpec, context: FileContext) -> Iterator[Finding]:
     """Yield what the schema of a server cannot see; pointers begin there."""
     programs, urls = ("command", "folder", "environment"), ("url", "headers")
     first, others = (programs, urls) if "command" in spec else (urls, programs)
@@ -377,16 +377,16 @@ def check_server(spec: AgentSpec, home: FileContext) -> Iterator[Finding]:
         if field in spec:
             message = f"{first[0]!r} and {field!r} exclude each other"
             yield Finding("AGENTS-03", message, f"/{field}", at_key=True)
-    yield from check_folder(spec, home)
+    yield from check_folder(spec, context)
 
 
 def build_server(
-    name: str, spec: AgentSpec, home: FileContext, secrets: frozenset[str]
+    name: str, spec: AgentSpec, context: FileContext, secrets: frozenset[str]
 ) -> McpServer:
     """Return the server that a file describes; its tools let no secret out."""
     options = dict(spec)
     if "command" in spec:
-        options["folder"] = str(home.folder / spec.get("folder", "."))
+        options["folder"] = str(context.folder / spec.get("folder", "."))
     server = McpServer(options.pop("command", None), **options)
     server.secrets |= secrets
     server.name = name

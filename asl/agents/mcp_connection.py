@@ -96,7 +96,7 @@ class Connection:
         self.stop, self.scope = anyio.Event(), anyio.CancelScope()
         self.task = create_task(self._live())
 
-    async def opened(self) -> None:
+    async def wait_until_ready(self) -> None:
         """Wait until the server is ready; raises RaisedError after the time limit."""
         from asyncio import shield, timeout
 
@@ -106,7 +106,7 @@ class Connection:
         except TimeoutError as late:
             raise self._failed(late, _Heard()) from None
 
-    async def answered(self, asked: Awaitable[Any]) -> Any:
+    async def answer(self, asked: Awaitable[Any]) -> Any:
         """Return what the server answers; raises RaisedError."""
         heard = _Heard()
         before = _HEARD.set(heard)
@@ -122,7 +122,7 @@ class Connection:
         if not self.listed:
             found, cursor = [], None
             while True:
-                page = await self.answered(self.client.list_tools(cursor=cursor))
+                page = await self.answer(self.client.list_tools(cursor=cursor))
                 found += page.tools
                 cursor = page.next_cursor
                 if cursor is None or not page.tools or len(found) > MAX_TOOLS:
@@ -276,7 +276,7 @@ async def _spoken_to(program: ChildProcess) -> AsyncGenerator[tuple[Any, Any], N
                 try:
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError as error:
-                    program.garbled = program.shown(line)
+                    program.garbled = program.redacted_line(line)
                     await heard.send(error)
                 else:
                     await heard.send(SessionMessage(message))

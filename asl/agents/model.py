@@ -140,18 +140,18 @@ class ModelAgent:
         self.url = url
         self.settings = dict(settings or {})
 
-    def open_agent(self, held: OpenAgents) -> Agent:
+    def open_agent(self, open_agents: OpenAgents) -> Agent:
         """Return the agent as one run sees it, with connections of its own; it lets no key out."""
-        model, key = _Model(self, held), self.key or ""
-        return model if len(key) < LEAST else Discreet(model, {key}).open_agent(held)
+        model, key = _Model(self, open_agents), self.key or ""
+        return model if len(key) < LEAST else Discreet(model, {key}).open_agent(open_agents)
 
 
 class _Model(ExternalAgent):
     """The model in one run."""
 
-    def __init__(self, agent: ModelAgent, held: OpenAgents) -> None:
+    def __init__(self, agent: ModelAgent, open_agents: OpenAgents) -> None:
         self.agent = agent
-        self.boxes = [each.offers(held) for each in agent.tools or ()]
+        self.boxes = [each.offers(open_agents) for each in agent.tools or ()]
         self.models: dict[str, Model] = {}
         self.client: httpx2.AsyncClient | None = None
 
@@ -234,8 +234,8 @@ class _Model(ExternalAgent):
         """Return the tools of the agent, else those that the document names."""
         tools: CallTools = call.tools
         if self.agent.tools is None and asked.tools:
-            return await tools.selected(asked.tools)
-        return await tools.offered(self.boxes if self.agent.tools is not None else None)
+            return await tools.select_tools(asked.tools)
+        return await tools.offer_tools(self.boxes if self.agent.tools is not None else None)
 
     def _name(self, wanted: str | None, defined: str | None = None) -> str:
         """Return the name of the model to ask, with its provider.
@@ -442,7 +442,7 @@ def _stranger(provider: str) -> tuple[str, str]:
     return message, did_you_mean(provider, PROVIDERS) or OTHERWISE
 
 
-def _check(spec: AgentSpec, home: FileContext) -> Iterator[Finding]:
+def _check(spec: AgentSpec, context: FileContext) -> Iterator[Finding]:
     for finding in _output_faults(spec.get("output")):
         yield finding._replace(pointer=f"/output{finding.pointer}")
     provider = spec["model"].partition(":")[0]
@@ -450,13 +450,13 @@ def _check(spec: AgentSpec, home: FileContext) -> Iterator[Finding]:
         message, hint = _stranger(provider)
         yield Finding("AGENTS-09", message, "/model", hint)
     for index, name in enumerate(spec.get("tools", ())):
-        yield from home.tool_faults(name, f"/tools/{index}")
+        yield from context.tool_faults(name, f"/tools/{index}")
 
 
-def _build(spec: AgentSpec, home: FileContext) -> ModelAgent:
+def _build(spec: AgentSpec, context: FileContext) -> ModelAgent:
     options = dict(spec)
     if "tools" in spec:
-        options["tools"] = [home.tool(name) for name in spec["tools"]]
+        options["tools"] = [context.tool(name) for name in spec["tools"]]
     return ModelAgent(options.pop("model"), **options)
 
 

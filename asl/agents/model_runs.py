@@ -265,7 +265,7 @@ def recorded_model(model: Model, call: Call, turn: PausableTurn) -> Model:
                 response = await self.wrapped.request(*args, **options)
                 return ModelMessagesTypeAdapter.dump_python([response], mode="json")
 
-            written = await turn.once(what, perform)
+            written = await turn.perform_once(what, perform)
             (response,) = ModelMessagesTypeAdapter.validate_python(written)
             for part in response.parts:
                 if part.part_kind == "text":

@@ -62,12 +62,12 @@ class ProcessAgent:
         self.environment = dict(environment or {})
         self.runs: WeakSet[_Programs] = WeakSet()
 
-    def open_agent(self, held: OpenAgents) -> Agent:
+    def open_agent(self, open_agents: OpenAgents) -> Agent:
         """Return the agent as one run sees it, with processes of its own; it echoes no key."""
         programs = _Programs(self)
         self.runs.add(programs)
         secrets = secrets_of(self.environment)
-        return Discreet(programs, secrets).open_agent(held) if secrets else programs
+        return Discreet(programs, secrets).open_agent(open_agents) if secrets else programs
 
     @property
     def alive(self) -> set[ChildProcess]:
@@ -105,11 +105,11 @@ class _Programs(ExternalAgent):
             # The call ended, but not by the program: what it says next would be read as an answer.
             self._end(program)
             raise
-        program.beckon()
+        program.send_blank()
         self.idle.append(program)
         return answer_in(message)
 
-    async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
+    async def confine(self, settings: Mapping[str, Json], tool: str) -> Agent:
         """Return the program in a sandbox of its own for each call."""
         from asl.agents.sandbox import confined_program
 
@@ -188,7 +188,7 @@ async def ask(program: ChildProcess, payload: Json, call: Call) -> Mapping[str, 
             call.heartbeat()
         else:
             text = "a line with none of return, error, progress, chunk, heartbeat, tool"
-            raise await _breach(program, f"{text}: {program.shown(line)}")
+            raise await _breach(program, f"{text}: {program.redacted_line(line)}")
     raise await _died(program, has_read=said > 0 or (is_sent and not program.has_unread))
 
 
@@ -232,7 +232,7 @@ async def _message(program: ChildProcess, line: bytes) -> dict[str, Any]:
     except ValueError:
         message = None
     if type(message) is not dict:
-        text = f"a line that is no JSON object: {program.shown(line)}"
+        text = f"a line that is no JSON object: {program.redacted_line(line)}"
         raise await _breach(
             program, f"{text}; write an answer as one line {ANSWER}, and all else to standard error"
         )
@@ -283,15 +283,15 @@ def _text(value: Json) -> str | None:
     return value if value is None or type(value) is str else compact(value)
 
 
-def check_folder(spec: AgentSpec, home: FileContext) -> Iterator[Finding]:
+def check_folder(spec: AgentSpec, context: FileContext) -> Iterator[Finding]:
     """Yield what is wrong with the folder of a program."""
     folder = spec.get("folder", ".")
-    if not (home.folder / folder).is_dir():
+    if not (context.folder / folder).is_dir():
         yield Finding("AGENTS-04", f"'folder' is no folder: {folder!r}", "/folder")
 
 
-def _build(spec: AgentSpec, home: FileContext) -> ProcessAgent:
-    folder = home.folder / spec.get("folder", ".")
+def _build(spec: AgentSpec, context: FileContext) -> ProcessAgent:
+    folder = context.folder / spec.get("folder", ".")
     return ProcessAgent(spec["command"], folder=str(folder), environment=spec.get("environment"))
 
 

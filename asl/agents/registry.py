@@ -178,13 +178,13 @@ def _advice(target: Target) -> str | None:
     return f"bind a function: resources={{{target.base!r}: ...}}, where * matches any text"
 
 
-def _bound(bindings: Bindings | None, held: OpenAgents) -> dict[str, Agent]:
+def _bound(bindings: Bindings | None, open_agents: OpenAgents) -> dict[str, Agent]:
     if not bindings:
         return {}
-    return {name: open_agent(as_agent(value, name), held) for name, value in bindings.items()}
+    return {name: open_agent(as_agent(value, name), open_agents) for name, value in bindings.items()}
 
 
-def _boxes(bindings: Bindings | None, held: OpenAgents) -> dict[str, ListTools]:
+def _boxes(bindings: Bindings | None, open_agents: OpenAgents) -> dict[str, ListTools]:
     if not bindings:
         return {}
-    return {name: as_toolbox(value, name).offers(held) for name, value in bindings.items()}
+    return {name: as_toolbox(value, name).offers(open_agents) for name, value in bindings.items()}

@@ -53,7 +53,7 @@ class ScriptedAgent(Agent):
         assert call is not None
         return await self.answers(payload, call)
 
-    async def confined(self, settings: Json, tool: str) -> "ScriptedAgent":
+    async def confine(self, settings: Json, tool: str) -> "ScriptedAgent":
         """Return the same in a sandbox: a script runs nothing."""
         return self
 
@@ -291,7 +291,7 @@ _FAULT = r"script((?:\.\w+|\[\d+\])*): ((?s:.*))"
 _STEP = r"\.(\w+)|\[(\d+)\]"
 
 
-def _check(spec: AgentSpec, home: FileContext) -> Iterator[Finding]:
+def _check(spec: AgentSpec, context: FileContext) -> Iterator[Finding]:
     try:
         check_script(spec)
     except AslError as error:

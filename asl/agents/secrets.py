@@ -240,9 +240,9 @@ class Discreet:
         """How many characters one may have."""
         return max(len(form) for secret in self.secrets for form in _forms(secret))
 
-    def open_agent(self, held: OpenAgents) -> Agent:
+    def open_agent(self, open_agents: OpenAgents) -> Agent:
         """Return the agent of one run, which lets no secret out either."""
-        return _discreet(open_agent(self.agent, held), self.hide, self.longest)
+        return _discreet(open_agent(self.agent, open_agents), self.hide, self.longest)
 
 
 def _discreet(agent: Agent, hide: Hide, longest: int) -> Agent:
@@ -265,9 +265,9 @@ class _Discreet(AgentWrapper):
         agent = self.agent.bound_to(target, aws=aws, definition=definition)
         return _discreet(agent, self.hide, self.longest)
 
-    async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
+    async def confine(self, settings: Mapping[str, Json], tool: str) -> Agent:
         """Return the agent in a sandbox, which lets no secret out either."""
-        agent = await self.agent.confined(settings, tool)
+        agent = await self.agent.confine(settings, tool)
         return _discreet(agent, self.hide, self.longest)
 
     async def answer(self, payload: Json, call: Call | None) -> Json:

@@ -32,9 +32,9 @@ class Tool:
         schema = input_schema(agent) if input is None else input
         self.input = ANYTHING if schema is None else schema
 
-    def offers(self, held: OpenAgents) -> ListTools:
+    def offers(self, open_agents: OpenAgents) -> ListTools:
         """Return the listing of this tool in one run."""
-        offer = ToolOffer(self.name, self.description, self.input, open_agent(self.agent, held))
+        offer = ToolOffer(self.name, self.description, self.input, open_agent(self.agent, open_agents))
 
         async def listed(call: Call) -> list[ToolOffer]:
             return [offer]
@@ -75,9 +75,9 @@ class _Named:
         self.box = box
         self.name = name
 
-    def offers(self, held: OpenAgents) -> ListTools:
+    def offers(self, open_agents: OpenAgents) -> ListTools:
         """Return the listing of the tools in one run."""
-        told, name = self.box.offers(held), self.name
+        told, name = self.box.offers(open_agents), self.name
         whole = hasattr(self.box, "tool")  # a server
 
         async def listed(call: Call) -> list[ToolOffer]:

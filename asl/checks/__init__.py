@@ -309,7 +309,7 @@ MAX_RELATED = 5
 
 def _include_findings(workflow: CheckedWorkflow, findings: Iterable[Finding]) -> Iterator[Finding]:
     """Yield V-INC-06 for Includes of machines with errors; the findings have severities."""
-    machines = {scope.pointer for scope in workflow.scopes if scope.included}
+    machines = {scope.pointer for scope in workflow.scopes if scope.is_included}
     faults: dict[str, list[Finding]] = {}
     for finding in findings if machines else ():
         if finding.severity is Severity.ERROR:

@@ -57,7 +57,7 @@ def _weights(workflow: CheckedWorkflow, document: MachineScope) -> Iterator[Find
     around = f"{document.pointer}/Progress/WeightedProgress"
     apart = _isolated(workflow) if weights else set()
     names = workflow.names
-    if weights and document.included:
+    if weights and document.is_included:
         here = f"{document.pointer}/"
         names = frozenset(
             name

@@ -40,7 +40,7 @@ def _unexecuted(workflow: CheckedWorkflow) -> Iterator[Finding]:
         if field in workflow.value:
             yield from _of_block(field, workflow.value[field], f"/{field}")
     for scope in workflow.scopes:
-        if scope.included:
+        if scope.is_included:
             for field in DOCUMENT_BLOCKS:
                 if field in scope.value:
                     yield from _of_block(field, scope.value[field], f"{scope.pointer}/{field}")

@@ -42,7 +42,7 @@ class Flow(NamedTuple):
     before: Mapping[str, Mapping[str, int]]
     """Pointer of a machine -> name of a state -> its variables; without what is never reached."""
 
-    def reached(self, scope: MachineScope, node: Node) -> bool:
+    def is_reachable(self, scope: MachineScope, node: Node) -> bool:
         """Whether a way to the state is known."""
         return node.name in self.before[scope.pointer]
 

@@ -44,9 +44,9 @@ def structure(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield what the schemas have against the document and against each of its states."""
     near = workflow.suggestions
     for scope in workflow.scopes:
-        if scope.included or not scope.pointer:
+        if scope.is_included or not scope.pointer:
             jsonata = scope.value.get("QueryLanguage") == "JSONata"
-            whole = {**scope.value, **workflow.heads.get(scope.pointer, {})}
+            whole = {**scope.value, **workflow.included_fields.get(scope.pointer, {})}
             is_open = _undeclared(_open(scope.unfilled, jsonata, BLOCKS))
             yield from shape("asl", whole, scope.pointer, near, is_open, jsonata)
     for node in workflow.nodes():

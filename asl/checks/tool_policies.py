@@ -144,7 +144,7 @@ def _home(workflow: CheckedWorkflow, scope: MachineScope) -> tuple[Mapping[str, 
     """Return what sets the tools of a machine, and its place: an included document or the whole."""
     around: MachineScope | None = scope
     while around is not None:
-        if around.included and not around.value.keys().isdisjoint(SCOPED):
+        if around.is_included and not around.value.keys().isdisjoint(SCOPED):
             return around.value, around.pointer
         around = around.outer
     return workflow.value, ""

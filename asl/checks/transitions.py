@@ -38,7 +38,7 @@ class _Machine(NamedTuple):
     @property
     def loose(self) -> bool:
         """Whether this machine has other forms, by the values of parameters or by what uses it."""
-        return self.workflow.unfilled or self.module or self.scope.template
+        return self.workflow.has_unfilled_parameters or self.module or self.scope.template
 
     @property
     def module(self) -> bool:

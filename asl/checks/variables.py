@@ -80,7 +80,7 @@ def _before(scope: MachineScope, assigned: Mapping[str, Assigned], flow: Flow) -
     while inner.outer is not None and inner.holder is not None:
         holder, inner = inner.holder, inner.outer
         for name, pointers in assigned[inner.pointer].items():
-            if flow.knows(inner, holder, name) or not flow.reached(inner, holder):
+            if flow.knows(inner, holder, name) or not flow.is_reachable(inner, holder):
                 above.setdefault(name, []).extend(pointers)
     return above
 
@@ -158,7 +158,7 @@ def _known(
     scope: MachineScope, node: Node, name: str, flow: Flow, assigned: Mapping[str, Assigned]
 ) -> bool:
     """Whether a variable may have a value where it is read."""
-    if flow.reached(scope, node):
+    if flow.is_reachable(scope, node):
         return flow.knows(scope, node, name)
     # That the state is never reached is a fault of its own.
     return name in assigned[scope.pointer] or name in _above(scope, assigned)

@@ -57,7 +57,7 @@ class MachineScope(NamedTuple):
     """Whether parameters of that template have no values yet."""
 
     @property
-    def included(self) -> bool:
+    def is_included(self) -> bool:
         """Whether it is the machine of an Include."""
         return self.pointer == self.home != ""
 
@@ -99,7 +99,7 @@ class CheckedWorkflow(NamedTuple):
     workflows: Collection[str] | None
     name: str
     """The name of the document."""
-    heads: Mapping[str, Mapping[str, Json]]
+    included_fields: Mapping[str, Mapping[str, Json]]
     """The fields of included documents apart from the machine, by the machine's pointer."""
     queries: dict[str, ParsedQuery | ExpressionFault]
     """The JSONata expressions read so far, by their text."""
@@ -107,7 +107,7 @@ class CheckedWorkflow(NamedTuple):
     """The possible expressions of each state visited so far, by its pointer."""
 
     @property
-    def unfilled(self) -> bool:
+    def has_unfilled_parameters(self) -> bool:
         """Whether `{{name}}` in its strings is a parameter (Specification 9.2)."""
         return _unfilled(self.value)
 

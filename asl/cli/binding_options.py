@@ -275,7 +275,7 @@ def _code(document: "Program | Document", agents: Container[str]) -> dict[str, A
     They are in the folder of the document; in the current folder for a stored program.
     """
     if isinstance(document, Document):
-        value, folder = document.whole, Path(document.source.name or "").resolve().parent
+        value, folder = document.composed_value, Path(document.source.name or "").resolve().parent
     else:
         value, folder = document.document, Path()
     with stdout_to_stderr():

@@ -189,7 +189,7 @@ def _of_document(
         return
     tools = {**bound.servers, **bound.tools}
     answered = names_answered_by_tools(document, tools)
-    code = unbound_code(document.whole, bound.agents)
+    code = unbound_code(document.composed_value, bound.agents)
     yield check(
         document,
         profile,

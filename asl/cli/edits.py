@@ -118,7 +118,7 @@ def expand_command(document: str, origin: Origin) -> Exit:
     if not report.ok:
         console.print_report(report)
         return Exit.INVALID
-    console.write_document(format_json(read.whole))
+    console.write_document(format_json(read.composed_value))
     return Exit.OK
 
 

@@ -63,9 +63,9 @@ def _lines(plan: "Plan") -> Iterator[str]:
 
 
 def _bound(bound: "Bound", unit: str) -> str:
-    if bound.most is None:
+    if bound.maximum is None:
         return f"unlimited, no budget limits {_names(bound.states)}"
-    most = f"at most {bound.most.normalize():f}{unit}"
+    most = f"at most {bound.maximum.normalize():f}{unit}"
     if bound.states:
         return f"{most}, plus one call of {_names(bound.states)}"
     if bound.visits:

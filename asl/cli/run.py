@@ -330,7 +330,7 @@ def _compile(
     from asl.checks import check
 
     specs = {**dict.fromkeys(bound["agents"] or {}, ""), **specs}
-    tools, code = bound["tools"] or {}, unbound_code(document.whole, bound["agents"] or {})
+    tools, code = bound["tools"] or {}, unbound_code(document.composed_value, bound["agents"] or {})
     answered = [*names_answered_by_tools(document, tools), *code]
     report = check(
         document,
@@ -358,7 +358,7 @@ def _compile(
         warnings = Report(found.of(Severity.WARNING), found.document)
         if warnings and not quiet:
             console.print_warnings(warnings)
-    return compile_workflow(document.whole, profile, document.name)
+    return compile_workflow(document.composed_value, profile, document.name)
 
 
 def _is_mocked(code: str, pointer: str, bound: "Bindings") -> bool:
@@ -437,7 +437,7 @@ def _run(
 
         recording = Recording()
         for field in ("agents", "resources", "mocks"):
-            bound[field] = recording.around(bound[field] or {})
+            bound[field] = recording.wrap(bound[field] or {})
     with console.stdout_to_stderr():
         result = (asl.run if store is None else store.run)(program, data, **bound, **options)
     if record is not None:

@@ -91,7 +91,7 @@ def _load(paths: tuple[str, ...]) -> "list[Case]":
     for case in (case for suite in each for case in suite):
         if case.id in cases:
             raise AslError(
-                f"{case.where}: the id {case.id!r} is already used at {cases[case.id].where}"
+                f"{case.location}: the id {case.id!r} is already used at {cases[case.id].location}"
             )
         cases[case.id] = case
     return list(cases.values())

@@ -94,7 +94,7 @@ def _settle(document: Mapping[str, Json], profile: Profile) -> ComputeBlocks | N
     if document.keys().isdisjoint(SETTLED):
         return None
     whole = _whole(document, profile)
-    found = {name: whole.settled(name) for name in SETTLED if name in document}
+    found = {name: whole.computed_block(name) for name in SETTLED if name in document}
     computed = [(name, settled) for name, settled in found.items() if settled is not None]
     if not computed:
         return None
@@ -158,7 +158,7 @@ def _machine(
                 compile_retrier(entry, profile) for entry in state.get("Retry", ())
             )
             count = len(state.get("Catch", ()))
-            step.catchers = tuple(compiler.within("Catch", i).catcher() for i in range(count))
+            step.catchers = tuple(compiler.compiler_at("Catch", i).catcher() for i in range(count))
     return machine
 
 

@@ -35,7 +35,7 @@ def compile_computed_block(
         whole: The whole state, or the workflow.
     """
     block, template = compiler.state[field], compiler.template(field)
-    namespace = compiler.within(field).text("Namespace") if field == "Memory" else None
+    namespace = compiler.compiler_at(field).text("Namespace") if field == "Memory" else None
     texts = namespace is not None and "{{" in str(block.get("Namespace"))
     if template is None or not (texts or _is_computed(compiler.jsonata, block)):
         return None

@@ -102,7 +102,7 @@ class _IncludedMachines:
             if parameter.required and parameter.default is None:
                 raise _refused(f"the template needs a value for {name!r}")
             return parameter.default
-        misfit = parameter.misfit(given)
+        misfit = parameter.violation(given)
         if misfit is not None:
             raise _refused(f"the argument {name!r} {misfit}")
         return given

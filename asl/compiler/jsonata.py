@@ -25,7 +25,7 @@ class JsonataCompiler(StateCompiler):
     reads = "input"
     """Member of `$states` that a closure takes; empty for all of it."""
 
-    def after(self) -> Self:
+    def compiler_after(self) -> Self:
         twin = self._twin()
         twin.reads = ""
         return twin
@@ -50,7 +50,7 @@ class JsonataCompiler(StateCompiler):
         query = self._query(field)
         return query if query is None or not self.reads else _on_input(query)
 
-    def computed(self, field: str, kind: str) -> Evaluate | None:
+    def computed_field(self, field: str, kind: str) -> Evaluate | None:
         value = self.state.get(field)
         if type(value) is not str or templates.query_source(value) is None:
             return None
@@ -89,7 +89,7 @@ class JsonataCompiler(StateCompiler):
     ) -> Finish | None:
         return self._finish("result", absent, inserts) if self.effect else self.leave()
 
-    def placed(self, inserts: tuple[Finish, ...]) -> Finish | None:
+    def placement(self, inserts: tuple[Finish, ...]) -> Finish | None:
         return self.finish(inserts=inserts)
 
     def leave(self) -> Finish | None:

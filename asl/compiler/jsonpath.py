@@ -42,7 +42,7 @@ class JsonPathCompiler(StateCompiler):
         missing = Missing.RUNTIME if self.own.type == "Fail" else self.profile.template
         return self._expression(field, text, missing)
 
-    def computed(self, field: str, kind: str) -> Evaluate | None:
+    def computed_field(self, field: str, kind: str) -> Evaluate | None:
         return None
 
     def condition(self) -> Predicate:
@@ -174,7 +174,7 @@ class JsonPathCompiler(StateCompiler):
             inserts,
         )
 
-    def placed(self, inserts: tuple[Finish, ...]) -> Finish | None:
+    def placement(self, inserts: tuple[Finish, ...]) -> Finish | None:
         place = self._result_path() if "ResultPath" in self.state else None
         return _finish(self.template("ResultSelector"), place, None, None, inserts)
 

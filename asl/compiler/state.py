@@ -120,7 +120,7 @@ class StateCompiler(ABC):
         """Return the state *name* of the same machine."""
         return self.steps[name]
 
-    def within(self, *steps: str | int) -> Self:
+    def compiler_at(self, *steps: str | int) -> Self:
         """Return a compiler of an object within the state, empty if it is absent."""
         inner = self._twin()
         found: Json = self.state
@@ -134,7 +134,7 @@ class StateCompiler(ABC):
         inner.state = found
         return inner
 
-    def after(self) -> Self:
+    def compiler_after(self) -> Self:
         """Return a compiler of fields that are evaluated after the state has succeeded."""
         return self
 
@@ -166,7 +166,7 @@ class StateCompiler(ABC):
         machine = self.machines[pointer] = Machine(only, only.siblings, pointer)
         return machine
 
-    def included(self) -> MachineOf:
+    def included_machine(self) -> MachineOf:
         """Compile the document of an Include."""
         from asl.compiler.include import compile_include
 
@@ -192,7 +192,7 @@ class StateCompiler(ABC):
         """Compile the template in *field*, None if the field is absent."""
 
     @abstractmethod
-    def computed(self, field: str, kind: str) -> Evaluate | None:
+    def computed_field(self, field: str, kind: str) -> Evaluate | None:
         """Compile a field whose value is an expression, None if it is not."""
 
     @abstractmethod
@@ -215,7 +215,7 @@ class StateCompiler(ABC):
     def scalar(self, field: str, missing: Missing | None = None) -> Evaluate | None:
         """Compile a field that may be computed, None if it is absent."""
 
-    def settled(self, field: str) -> Evaluate | None:
+    def computed_block(self, field: str) -> Evaluate | None:
         """Compile a block that is read as a whole once its fields are computed, None if none is."""
         return compile_computed_block(self, field, self.own, self.whole)
 
@@ -230,7 +230,7 @@ class StateCompiler(ABC):
         """Compile the steps from a result to the output, None for no change."""
 
     @abstractmethod
-    def placed(self, inserts: tuple[Finish, ...]) -> Finish | None:
+    def placement(self, inserts: tuple[Finish, ...]) -> Finish | None:
         """Compile the steps from a result to the input of `OutputPath`, None for no change."""
 
     @abstractmethod

@@ -22,7 +22,7 @@ __all__ = ["compose", "compose_runnable", "load", "load_each"]
 
 
 def load(
-    what: Loadable,
+    source: Loadable,
     *,
     name: str | None = None,
     root: str | os.PathLike[str] | None = None,
@@ -37,12 +37,12 @@ def load(
         files: Documents that may be imported, by path; replaces the file system.
         origin: Arguments for `asl.sources.load`.
     """
-    document = read(what, name=name, root=_text(root), **origin)
-    return _joined(document, ImportOptions(what, name, root, imports, files, parameters))
+    document = read(source, name=name, root=_text(root), **origin)
+    return _joined(document, ImportOptions(source, name, root, imports, files, parameters))
 
 
 def load_each(
-    what: Loadable,
+    source: Loadable,
     *,
     name: str | None = None,
     root: str | os.PathLike[str] | None = None,
@@ -51,10 +51,10 @@ def load_each(
     **origin: Any,
 ) -> list[Document | InvalidDocument]:
     """Read a document, or all documents of a template; failures are returned as InvalidDocument."""
-    given = ImportOptions(what, name, root, imports, None, parameters)
+    given = ImportOptions(source, name, root, imports, None, parameters)
     return [
         each if isinstance(each, InvalidDocument) else _joined(each, given)
-        for each in read_each(what, name=name, root=_text(root), **origin)
+        for each in read_each(source, name=name, root=_text(root), **origin)
     ]
 
 

@@ -160,7 +160,7 @@ class _Expander:
             value = (given or {}).get(name, parameter.default)
             misfit = "has no value" if value is None and parameter.required else None
             if value is not None and name in (given or {}):
-                misfit = parameter.misfit(value)
+                misfit = parameter.violation(value)
             if misfit is not None:
                 severity = Severity.INFO if given is None else None
                 hint = "give it in the Include; a run takes --param NAME=TEXT, NAME:=JSON"
@@ -295,7 +295,7 @@ class _Expander:
             known[name] = _argument(key, value, language, text)
             misfit = None
             if not isinstance(known[name], OpenArgument) and known[name] is not None:
-                misfit = declarations[name].misfit(known[name])
+                misfit = declarations[name].violation(known[name])
             if misfit is not None:
                 message = f"the argument {name!r} {misfit}"
                 self.findings.append(Finding("V-INC-03", message, place))

@@ -28,8 +28,8 @@ class Parameter:
     required: bool = False
     default: Json = None
     enum: tuple[Json, ...] | None = None
-    least: float | None = None
-    most: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
 
     @classmethod
     def read(cls, declaration: Json) -> "Parameter":
@@ -46,17 +46,17 @@ class Parameter:
             most if is_number(most) else None,
         )
 
-    def misfit(self, value: Json) -> str | None:
+    def violation(self, value: Json) -> str | None:
         """Return how a value violates the declaration; None if it fits."""
         if self.type is not None and not _KINDS[self.type](value):
             return f"must be of type {self.type}, and is of type {type_name(value)}"
         if self.enum is not None and not any(json_equal(value, each) for each in self.enum):
             return f"must be one of {', '.join(map(_shown, self.enum))}, not {_shown(value)}"
         if is_number(value):
-            if self.least is not None and value < self.least:
-                return f"must be at least {self.least}, not {_shown(value)}"
-            if self.most is not None and value > self.most:
-                return f"must be at most {self.most}, not {_shown(value)}"
+            if self.minimum is not None and value < self.minimum:
+                return f"must be at least {self.minimum}, not {_shown(value)}"
+            if self.maximum is not None and value > self.maximum:
+                return f"must be at most {self.maximum}, not {_shown(value)}"
         return None
 
 
@@ -72,9 +72,9 @@ def check(template: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
     """Yield contradictions within declarations (V-TPL-01)."""
     for name, parameter in declared_parameters(template).items():
         place = f"{pointer}/Parameters/{escape(name)}"
-        if parameter.default is not None and (misfit := parameter.misfit(parameter.default)):
+        if parameter.default is not None and (misfit := parameter.violation(parameter.default)):
             yield Finding("V-TPL-01", f"the default of {name!r} {misfit}", f"{place}/Default")
-        least, most = parameter.least, parameter.most
+        least, most = parameter.minimum, parameter.maximum
         if parameter.type not in (None, "number", "integer"):
             for key in ("Min", "Max"):
                 if key in template["Parameters"][name]:

@@ -103,7 +103,7 @@ class Case:
     """Facts that an interpreter has to report although nothing is expected of them."""
 
     @property
-    def where(self) -> str:
+    def location(self) -> str:
         """`file:line` of the case."""
         return f"{self.file}:{self.line}"
 
@@ -152,7 +152,7 @@ def load_suite(path: str | os.PathLike[str] | None = None) -> list[Case]:
         for case in _read(file):
             if case.id in cases:
                 raise InvalidSuite(
-                    f"{case.where}: the id {case.id!r} stands at {cases[case.id].where} already"
+                    f"{case.location}: the id {case.id!r} stands at {cases[case.id].location} already"
                 )
             cases[case.id] = case
     return list(cases.values())

@@ -130,10 +130,10 @@ def coverage_of(
             walk.follow([*events, *verdict.observation.get(CHILDREN, ())])
     for run in runs:
         name = run.document.source.name or run.document.name
-        key = compact([name, run.document.whole])
+        key = compact([name, run.document.composed_value])
         taken = known.get(key)
         if taken is None:
-            known[key] = taken = _Taken(name, run.document, graph_of(run.document.whole))
+            known[key] = taken = _Taken(name, run.document, graph_of(run.document.composed_value))
         _Walk(taken, tells_catchers=run.tells_catchers).follow(run.events)
     return [_covered(taken) for taken in known.values() if taken is not None]
 
@@ -153,7 +153,7 @@ def _begun(case: Case) -> _Taken | None:
         )
     except InvalidDocument:
         return None
-    return _Taken(case.document_name or case.where, document, graph_of(document.whole))
+    return _Taken(case.document_name or case.location, document, graph_of(document.composed_value))
 
 
 class _Walk:

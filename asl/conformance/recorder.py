@@ -40,7 +40,7 @@ class Recording:
     def __init__(self) -> None:
         self.calls: list[_Exchange] = []
 
-    def around(self, bindings: Mapping[str, Any]) -> dict[str, Openable]:
+    def wrap(self, bindings: Mapping[str, Any]) -> dict[str, Openable]:
         """Return the same bindings (of agents, resources or mocks) with every call recorded."""
         return {name: _Around(as_agent(value, name), self) for name, value in bindings.items()}
 
@@ -73,7 +73,7 @@ class Recording:
         case: dict[str, Json] = {
             "id": id,
             "title": f"{execution.program.name} ends {result.status}",
-            "document": document.whole,
+            "document": document.composed_value,
             "input": input,
             "profile": execution.program.profile.name,
             "clock": format_timestamp(execution.started),
@@ -81,7 +81,7 @@ class Recording:
             "mocks": _scripts(mocks) | _told(result, mocks.keys()),
             "agents": _scripts(others["agent"]),
             "resources": _scripts(others["resource"]),
-            "workflows": {name: each.whole for name, each in (workflows or {}).items()},
+            "workflows": {name: each.composed_value for name, each in (workflows or {}).items()},
             "expect": expect,
         }
         return {
@@ -114,9 +114,9 @@ class _Around:
         self.agent = agent
         self.recording = recording
 
-    def open_agent(self, held: OpenAgents) -> Agent:
+    def open_agent(self, open_agents: OpenAgents) -> Agent:
         """Return the agent of one run, recorded."""
-        return _Recorded(open_agent(self.agent, held), self.recording)
+        return _Recorded(open_agent(self.agent, open_agents), self.recording)
 
 
 class _Recorded(AgentWrapper):

@@ -46,7 +46,7 @@ def verdict_text(verdict: CaseResult, *, colour: bool = False) -> str:
     lines = [f"{head}: {printable(case.title)}" if case.title else head]
     if verdict.outcome == "failed":
         section = f" (section {case.spec})" if case.spec else ""
-        lines.append(f"    {printable(case.where)}{section}")
+        lines.append(f"    {printable(case.location)}{section}")
     lines.extend(f"    {printable(reason, lines=True)}" for reason in verdict.reasons)
     return "\n".join(lines)
 
@@ -56,7 +56,7 @@ def summary(report: SuiteReport, *, colour: bool = False) -> str:
     parts = [
         _painted(f"{len(verdicts)} {outcome}", outcome, colour)
         for outcome in _COLOURS
-        if (verdicts := report.of(outcome)) or outcome == "passed"
+        if (verdicts := report.with_outcome(outcome)) or outcome == "passed"
     ]
     return f"{', '.join(parts)} in {report.seconds:.2f} s"
 
@@ -70,7 +70,7 @@ def as_json(
 ) -> dict[str, Json]:
     """Return the report as a JSON object; seconds are real ones."""
     written: dict[str, Json] = {
-        **{outcome: len(report.of(outcome)) for outcome in _COLOURS},
+        **{outcome: len(report.with_outcome(outcome)) for outcome in _COLOURS},
         "seconds": round(report.seconds, 3),
         "cases": [_case(verdict) for verdict in report.verdicts],
     }
@@ -124,7 +124,7 @@ def as_junit(report: SuiteReport) -> str:
             first = why.partition("\n")[0]
             if verdict.outcome == "failed":
                 failure = SubElement(test, "failure", message=first)
-                failure.text = _xml(f"{case.where}: {case.title}\n{why}")
+                failure.text = _xml(f"{case.location}: {case.title}\n{why}")
             else:
                 SubElement(test, "skipped", message=first)
     indent(root)

@@ -77,17 +77,17 @@ class SuiteReport:
 
     @property
     def passed(self) -> tuple[CaseResult, ...]:
-        return self.of("passed")
+        return self.with_outcome("passed")
 
     @property
     def failed(self) -> tuple[CaseResult, ...]:
-        return self.of("failed")
+        return self.with_outcome("failed")
 
     @property
     def skipped(self) -> tuple[CaseResult, ...]:
-        return self.of("skipped")
+        return self.with_outcome("skipped")
 
-    def of(self, outcome: str) -> tuple[CaseResult, ...]:
+    def with_outcome(self, outcome: str) -> tuple[CaseResult, ...]:
         """Return the verdicts with one outcome."""
         return tuple(each for each in self.verdicts if each.outcome == outcome)
 

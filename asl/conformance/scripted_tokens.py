@@ -24,12 +24,12 @@ class ScriptedTaskTokens(TaskTokens):
         self.scripts = {state: ScriptedAgent(script) for state, script in scripts.items()}
 
     @contextmanager
-    def waiting(
+    def open_token(
         self, call: Call, clock: Clock, kept: AnswerRecorder | None = None
     ) -> Iterator[TokenWait]:
         """Open a token and run its script."""
         script = self.scripts.get(call.state_name)
-        with super().waiting(call, clock, kept) as wait:
+        with super().open_token(call, clock, kept) as wait:
             if script is None:
                 yield wait
                 return

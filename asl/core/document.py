@@ -118,7 +118,7 @@ class Document:
         return UNNAMED if file.startswith("<") else file.split(".")[0] or UNNAMED
 
     @property
-    def whole(self) -> Json:
+    def composed_value(self) -> Json:
         """The value without `Imports` and `_lock`: it needs no other file."""
         if self.composition is None:
             return self.value
@@ -191,7 +191,7 @@ def origin_of(pointer: str, document: Document, origins: Origins) -> tuple[Docum
 
 
 def read(
-    what: Loadable,
+    source: Loadable,
     *,
     name: str | None = None,
     format: str | None = None,
@@ -210,7 +210,7 @@ def read(
         DocumentNotFound: There is no such file.
         NotJson: The dict has no JSON form.
     """
-    return as_object(read_value(what, name=name, format=format, limits=limits))
+    return as_object(read_value(source, name=name, format=format, limits=limits))
 
 
 def is_workflow(value: Json) -> bool:
@@ -229,20 +229,20 @@ def as_object(document: Document) -> Document:
 
 
 def read_value(
-    what: Loadable,
+    source: Loadable,
     *,
     name: str | None = None,
     format: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Document:
     """Read any value in JSON or YAML; see `read` for arguments and errors."""
-    if isinstance(what, dict):
-        return Document(copy_foreign(what), Source(name))
-    return parse_source(open_source(what, name=name, format=format, limits=limits), limits)
+    if isinstance(source, dict):
+        return Document(copy_foreign(source), Source(name))
+    return parse_source(open_source(source, name=name, format=format, limits=limits), limits)
 
 
 def open_source(
-    what: Loadable,
+    source: Loadable,
     *,
     name: str | None = None,
     format: str | None = None,
@@ -251,7 +251,7 @@ def open_source(
     """Return the text without parsing it; see `read` for arguments and what it raises."""
     if format not in (None, "json", "yaml"):
         raise AslError(f"unknown format {format!r}: json or yaml")
-    raw, name = _raw(what, name, limits)
+    raw, name = _raw(source, name, limits)
     text = _decoded(raw, name, limits)
     if format is None:
         format = _FORMATS.get(os.path.splitext(name or "")[1].lower())
@@ -302,11 +302,11 @@ def _raw(what: Any, name: str | None, limits: Limits) -> tuple[str | bytes, str 
     return what.read(limits.max_bytes + 1), name
 
 
-def path_of(what: Loadable) -> str | None:
+def path_of(source: Loadable) -> str | None:
     """Return the path to read, None for a text or any other input."""
-    if isinstance(what, str) and ("\n" in what or what.lstrip("\ufeff \t\r").startswith("{")):
+    if isinstance(source, str) and ("\n" in source or source.lstrip("\ufeff \t\r").startswith("{")):
         return None
-    return os.fsdecode(what) if isinstance(what, str | os.PathLike) else None
+    return os.fsdecode(source) if isinstance(source, str | os.PathLike) else None
 
 
 def contents(path: str, limits: Limits = DEFAULT_LIMITS) -> bytes:

@@ -62,8 +62,8 @@ class Repetition:
     """A node *least* to *most* times; None for no upper bound."""
 
     item: "Node"
-    least: int
-    most: int | None
+    minimum: int
+    maximum: int | None
     greedy: bool
 
 

@@ -65,7 +65,7 @@ def _write(document: Document, names: Mapping[str, str] | None = None) -> Writer
         message = f"no expression of Amazon's language computes {expression!r}"
         failing.append(Finding("L-FUNCTION", message, pointer))
 
-    whole = expand_functions(document.whole, meanings_of(document), report)
+    whole = expand_functions(document.composed_value, meanings_of(document), report)
     writer = _Writer(whole, NameTable(names))
     value = writer.written()
     writer.resources.all_used()

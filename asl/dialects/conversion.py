@@ -56,7 +56,7 @@ def plain_machine(document: Document) -> Json:
 
     plain = dialect(document.dialect).plain
     if plain is None or not _convertible(document, check(document)):
-        return document.whole
+        return document.composed_value
     machine, _ = plain(document)
     return machine
 
@@ -77,7 +77,7 @@ def _convertible(document: Document, report: Report) -> bool:
     """Whether the only errors of a document are names of missing states or files."""
     return all(
         each.code in ELSEWHERE
-        and (each.code != "V-ST-03" or type(resolve_pointer(document.whole, each.pointer)) is str)
+        and (each.code != "V-ST-03" or type(resolve_pointer(document.composed_value, each.pointer)) is str)
         for each in report.errors
     )
 
@@ -113,9 +113,9 @@ def convert_document(
         raise InvalidDocument(report)
     if to not in (NATIVE, document.dialect):
         require_values(document)
-    if document.whole.get("Module") is True and to not in (NATIVE, document.dialect):
+    if document.composed_value.get("Module") is True and to not in (NATIVE, document.dialect):
         raise AslError("a module has no machine of its own: convert a document that includes it")
-    if document.whole.get("Parameters") and to not in (NATIVE, document.dialect):
+    if document.composed_value.get("Parameters") and to not in (NATIVE, document.dialect):
         _filled(document)
     lost = (
         []
@@ -146,7 +146,7 @@ def convert_document(
 
 def _filled(document: Document) -> None:
     """Raise AslError if a part of a template depends on the values of its parameters."""
-    for pointer in open_parts(document.whole):
+    for pointer in open_parts(document.composed_value):
         message = (
             f"a parameter stands at {pointer}: give it a value before the template is converted"
         )

@@ -52,7 +52,7 @@ def write(dialect: Dialect, document: Document, **options: Any) -> WriterResult:
     if coverage.complete:
         return dialect.write(document, **options)
     replaced = _Replacement(coverage)
-    value = replaced.machine(document.whole, "")
+    value = replaced.machine(document.composed_value, "")
     known = replace(document, value=value, composition=None) if replaced.losses else document
     made = dialect.write(known, **options)
     if made.restored:

@@ -23,7 +23,7 @@ def _never(what: str | Mapping[str, Any]) -> bool:
 def _write(document: Document, names: Mapping[str, str] | None = None) -> WriterResult:
     found = NameTable(names)
     losses: list[Finding] = []
-    value = document.whole
+    value = document.composed_value
     if names:
         value = _machine(value, "", found, losses)
         found.all_used()

@@ -44,7 +44,7 @@ def draft_agents_file(document: Document) -> str:
         InvalidDocument: The document has errors.
     """
     planned = plan(document)
-    defined = agent_definitions(document.whole)
+    defined = agent_definitions(document.composed_value)
     names = [name for name in defined if name in planned.agents]
     names += [name for name in planned.agents if name not in defined]
     folder = Path(document.source.name or "").resolve().parent

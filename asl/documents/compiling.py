@@ -51,7 +51,7 @@ def compile(
 
     loaded, chosen = compose_runnable(resolve_document(document)), resolve_profile(profile)
     raise_for_errors(loaded, chosen, ignore_blocks=ignore_blocks)
-    return compile_workflow(loaded.whole, chosen, loaded.name)
+    return compile_workflow(loaded.composed_value, chosen, loaded.name)
 
 
 def resolve_program(
@@ -92,7 +92,7 @@ def is_small(workflow: Program | Document | Loadable | None) -> bool:
     if workflow is None or isinstance(workflow, Program):
         return True
     if isinstance(workflow, Document):
-        workflow = workflow.whole
+        workflow = workflow.composed_value
     if isinstance(workflow, dict):
         return _has_few_values(workflow)
     if isinstance(workflow, str):

@@ -50,7 +50,7 @@ def convert(
     return convert_document(document, to, writing)
 
 
-def detect(what: Loadable) -> str:
+def detect(source: Loadable) -> str:
     """Return the name of the dialect of a document, by its shape.
 
     Args:
@@ -62,5 +62,5 @@ def detect(what: Loadable) -> str:
     Raises:
         DocumentNotFound: No file exists at the path.
     """
-    found = by_shape(read(what) if isinstance(what, dict) else open_source(what))
+    found = by_shape(read(source) if isinstance(source, dict) else open_source(source))
     return NATIVE if found is None else found.name

@@ -23,7 +23,7 @@ def names_answered_by_tools(document: Document, tools: Container[str]) -> list[s
         document: The document.
         tools: Names of the tools and servers that are bound.
     """
-    defined = agent_definitions(document.whole)
+    defined = agent_definitions(document.composed_value)
     return [name for name, each in defined.items() if is_answered_by_tools(each, tools)]
 
 
@@ -71,7 +71,7 @@ def check_definitions(
             severity=Severity.ERROR if strict else None,
             pointer="/Metadata" if home is document else finding.pointer,
         )
-        for definition in agent_definitions(document.whole).values()
+        for definition in agent_definitions(document.composed_value).values()
         for finding in _findings(definition, agents, tools)
     ]
     return place(home, dict.fromkeys(found))

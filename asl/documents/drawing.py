@@ -40,4 +40,4 @@ def graph(document: Document | Loadable, *, format: str = "mermaid") -> str:
     if format not in FORMATS:
         raise AslError(f"unknown format {format!r}; there are {', '.join(FORMATS)}")
     loaded = resolve_document(document)
-    return FORMATS[format](graph_of(loaded.whole, part_descriptions(loaded)))
+    return FORMATS[format](graph_of(loaded.composed_value, part_descriptions(loaded)))

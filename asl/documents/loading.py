@@ -15,7 +15,7 @@ __all__ = ["check_names", "load", "resolve_document", "resolve_profile"]
 
 
 def load(
-    what: Loadable,
+    source: Loadable,
     *,
     name: str | None = None,
     format: str | None = None,
@@ -63,7 +63,7 @@ def load(
             raise AslError(f"'{named}' must be a mapping from names to values, got {found}")
         check_names(**{named: given})
     return load_document(
-        what,
+        source,
         name=name,
         format=format,
         dialect=dialect,

@@ -41,4 +41,4 @@ def plan(
     loaded = resolve_document(document)
     check(loaded, profile=profile).raise_for_errors()
     require_values(loaded)
-    return make_plan(loaded.whole, Prices(prices), limit)
+    return make_plan(loaded.composed_value, Prices(prices), limit)

@@ -150,18 +150,18 @@ class AgentCaller:
         """Wait on the clock of the execution."""
         return self.runtime.pause(seconds)
 
-    def desk(self) -> TaskTokens:
+    def task_token_service(self) -> TaskTokens:
         """Return the task token service of the run."""
-        return self.runtime.serving().desk
+        return self.runtime.current_services().task_token_service
 
-    def count_effect(self, at: Frame) -> None:
+    def count_effect(self, frame: Frame) -> None:
         """Count an effect, unless the journal counts it."""
         if not self.persistence.durable:
-            at.count_effect()
+            frame.count_effect()
 
     def invoke(
         self,
-        at: Frame,
+        frame: Frame,
         target: Target,
         payload: Json,
         options: CallOptions | None = None,
@@ -180,16 +180,16 @@ class AgentCaller:
             agent: Agent to call; None to look it up.
             account: Counts the reported usage, by name of the state; None for the machine's own.
         """
-        self.count_effect(at)
+        self.count_effect(frame)
         if agent is None:
             if self.budget_gate is not None and target.kind == "agent":
-                return self.budget_gate.call(at, target, payload, options)
+                return self.budget_gate.call(frame, target, payload, options)
             agent = self.find(target)
-        return self.ask_agent(at, target, payload, options, agent, account)
+        return self.ask_agent(frame, target, payload, options, agent, account)
 
     def ask_agent(
         self,
-        at: Frame,
+        frame: Frame,
         target: Target,
         payload: Json,
         options: CallOptions | None,
@@ -198,22 +198,22 @@ class AgentCaller:
     ) -> Coroutine[Any, Any, Json]:
         """Call an agent without the budget gate; arguments as for `invoke`."""
         if not self.runtime.middleware:
-            return self._ask_agent(at, target, payload, options, agent, account)
+            return self._ask_agent(frame, target, payload, options, agent, account)
 
         async def ask(effect: Effect) -> Json:
-            return await self._ask_agent(at, target, effect.payload, options, agent, account)
+            return await self._ask_agent(frame, target, effect.payload, options, agent, account)
 
-        return self._ask_within(at, target, payload, ask)
+        return self._ask_within(frame, target, payload, ask)
 
-    async def _ask_within(self, at: Frame, target: Target, payload: Json, ask: Proceed) -> Json:
+    async def _ask_within(self, frame: Frame, target: Target, payload: Json, ask: Proceed) -> Json:
         """Return a checked copy of the middleware's answer."""
-        effect = effect_of(at, target.kind, target.name, payload)
-        answer = await self.runtime.within_middleware(at, effect, ask, self.limit)
-        return copy_result(answer, self.limit, target.label, at.execution.count_received)
+        effect = effect_of(frame, target.kind, target.name, payload)
+        answer = await self.runtime.within_middleware(frame, effect, ask, self.limit)
+        return copy_result(answer, self.limit, target.label, frame.execution.count_received)
 
     async def _ask_agent(
         self,
-        at: Frame,
+        frame: Frame,
         target: Target,
         payload: Json,
         options: CallOptions | None,
@@ -221,7 +221,7 @@ class AgentCaller:
         account: Account | None,
     ) -> Json:
         own = copy_for_agent(payload, self.limit, target.label)
-        call = Call(at, target, options)
+        call = Call(frame, target, options)
         turn = None if agent.direct is not None else self._turn(call)
         try:
             if turn is not None:
@@ -237,14 +237,14 @@ class AgentCaller:
             raise
         except BaseException as error:  # user code; other exceptions propagate
             if call.usage is not None:
-                (account or at.account)(target.state, call.usage)
+                (account or frame.account)(target.state, call.usage)
                 if call.answered and self.budget_gate is not None:
-                    self.budget_gate.take_late_answer(at, call)
+                    self.budget_gate.take_late_answer(frame, call)
             if agent.own and is_fault(error):
                 raise
-            blamed = self.map_error(at, target, error, account)
+            blamed = self.map_error(frame, target, error, account)
             raise blamed from cause_for(blamed, error)
-        return self.accept_answer(at, target, answer, account)
+        return self.accept_answer(frame, target, answer, account)
 
     async def _answer(
         self, agent: Agent, payload: Json, call: Call, options: CallOptions | None
@@ -262,7 +262,7 @@ class AgentCaller:
         call.place = TurnPlace(turn, None)
         return turn
 
-    def begin(self, at: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
+    def begin(self, frame: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
         """Start a call of an agent that needs only its parameters, if nothing limits the call.
 
         Returns:
@@ -276,10 +276,10 @@ class AgentCaller:
         if direct is None:
             return None
         assert payload is not None  # only with a call
-        return direct(copy_for_agent(payload(data, at), self.limit, target.label))
+        return direct(copy_for_agent(payload(data, frame), self.limit, target.label))
 
     def accept_answer(
-        self, at: Frame, target: Target, answer: Json, account: Account | None = None
+        self, frame: Frame, target: Target, answer: Json, account: Account | None = None
     ) -> Json:
         """Return a copy of an agent's answer, and count the usage that it reports.
 
@@ -287,11 +287,11 @@ class AgentCaller:
             StateError: The answer is not a JSON value, or is too large.
         """
         now = self.now
-        at.now = now()
+        frame.now = now()
         result = plain_copy(answer)  # nearly always enough
         if result is None:
             try:
-                count = at.execution.count_received
+                count = frame.execution.count_received
                 result = copy_result(answer, self.limit, target.label, count)
             except (StateError, NotJson) as error:
                 failure = mark_usage_unknown(
@@ -299,29 +299,29 @@ class AgentCaller:
                 )  # with its reported usage
                 raise failure from cause_for(failure, error)
         if type(result) is dict and not USAGE_KEYS.isdisjoint(result):
-            (account or at.account)(target.state, result)
+            (account or frame.account)(target.state, result)
         runtime = self.runtime
         if runtime.checks_end and runtime.in_event_loop:
-            runtime.raise_if_ended(at)
+            runtime.raise_if_ended(frame)
         return result
 
     def map_error(
-        self, at: Frame, target: Target, error: BaseException, account: Account | None = None
+        self, frame: Frame, target: Target, error: BaseException, account: Account | None = None
     ) -> StateError:
         """Return the error of the state for an exception of an agent.
 
         Raises:
             BaseException: The exception itself, if it is not the agent's.
         """
-        at.now = self.now()
+        frame.now = self.now()
         error = unwrap_group(error)
         if is_control_flow(error):
             raise error
         blamed = normalize_error(error, target) if isinstance(error, StateError | NotJson) else None
         if blamed is not None and blamed.usage is not None:
-            (account or at.account)(target.state, blamed.usage)
+            (account or frame.account)(target.state, blamed.usage)
         if self.runtime.checks_end and self.runtime.in_event_loop:
-            self.runtime.raise_if_ended(at)
+            self.runtime.raise_if_ended(frame)
         if blamed is not None:
             return blamed
         # The agent is user code: any exception is its failure, and so is a cancellation
@@ -398,14 +398,14 @@ class AgentCaller:
         answer: Awaitable[Json] = agent.answer(payload, call)
         return answer
 
-    def remember(self, at: Frame, request: Json) -> Json:
+    def remember(self, frame: Frame, request: Json) -> Json:
         """Perform a memory request of an agent without waiting."""
-        return self.runtime.serving().memory_service.do(at, request, self.now())
+        return self.runtime.current_services().memory_service.do(frame, request, self.now())
 
     def definition(self, call: Call) -> AgentDefinition | None:
         """Return how the document of a call defines the agent; None if it does not."""
         document = call.at.execution.program.document
-        return self.runtime.serving().definitions(document).get(call.target.name)
+        return self.runtime.current_services().definitions(document).get(call.target.name)
 
     def broker(self, call: Call) -> ToolBroker:
         """Return the tools of a call; their modules are loaded with the first one."""

@@ -136,7 +136,7 @@ class AgentTurn:
         self._numbers[what] = number = self._numbers.get(what, 0) + 1
         return number
 
-    def recorded(self, name: str) -> Json:
+    def recorded_value(self, name: str) -> Json:
         """Return the value recorded under a name before the turn was paused, None without one."""
         return self.caller.persistence.calls.recorded_value(f"{self.key}{name}")
 
@@ -144,10 +144,10 @@ class AgentTurn:
         """Record a value durably for a repetition of the turn."""
         await self.caller.persistence.calls.record(self.at, f"{self.key}{name}", value)
 
-    async def once(self, what: str, perform: Callable[[], Awaitable[Json]]) -> Json:
+    async def perform_once(self, what: str, perform: Callable[[], Awaitable[Json]]) -> Json:
         """Return the result of *perform*, or the recorded one from before the pause."""
         name = f"!{what}.{self.number(what)}"
-        found = self.recorded(name)
+        found = self.recorded_value(name)
         if found is None:
             found = [await perform()]
             await self.record(name, found)
@@ -171,7 +171,7 @@ class AgentTurn:
             self._busy += not use.around.within
         self._pause_if_idle()
 
-    async def ask(self, use: OpenToolCall, name: str, question: Question) -> Json:
+    async def request_decision(self, use: OpenToolCall, name: str, question: Question) -> Json:
         """Return the decision on a tool call.
 
         Without a decision the turn is paused, which cancels this coroutine.
@@ -200,9 +200,9 @@ class AgentTurn:
         self._open -= 1
         return decision
 
-    def _asking(self, asked: ApprovalRequest) -> ToolApprovalProcess:
+    def _asking(self, request: ApprovalRequest) -> ToolApprovalProcess:
         """Return the approval process of a request of the turn."""
-        return ToolApprovalProcess(self.caller, self.at, self.note, asked)
+        return ToolApprovalProcess(self.caller, self.at, self.note, request)
 
     def _pause_if_idle(self) -> None:
         """Pause the turn soon, unless a call starts until then."""

@@ -49,13 +49,13 @@ class ApprovalProcess:
     same ones.
     """
 
-    def __init__(self, caller: Caller, at: Frame, asked: ApprovalRequest) -> None:
+    def __init__(self, caller: Caller, frame: Frame, request: ApprovalRequest) -> None:
         self.caller = caller
-        self.at = at
-        self.asked = asked
+        self.at = frame
+        self.asked = request
         self.number = 0
         """Number of notices so far, including the request itself."""
-        self.coming: Iterator[Notice] = asked.notices()
+        self.coming: Iterator[Notice] = request.notices()
         self.notice: Notice | None = None
         """The next notice."""
 
@@ -72,7 +72,7 @@ class ApprovalProcess:
         await self.begin()
         over = await self.catch_up(self.caller.runtime.now())
         if over is not None:
-            return await self.over(over)
+            return await self.outcome_at_end(over)
         services = self.caller.runtime.services
         handler = None if services is None else services.approvals
         if handler is not None:
@@ -95,7 +95,7 @@ class ApprovalProcess:
             recorded = caller.persistence.requests.recorded_decision(asked)
             if recorded is not None:
                 _, given, decision, *_ = recorded
-                self.decided(decision, max(given, self._now))
+                self.record_decision(decision, max(given, self._now))
                 return decision
             notice = self.notice
             try:
@@ -105,7 +105,7 @@ class ApprovalProcess:
                 raise self._suspended() from None
             over = await self.catch_up(caller.runtime.now())
             if over is not None:
-                return await self.over(over)
+                return await self.outcome_at_end(over)
 
     def _suspended(self) -> Suspension:
         """Return the suspension until the decision."""
@@ -187,7 +187,7 @@ class ApprovalProcess:
         if services is None or services.notify is None:
             return None
         try:
-            said = services.notify(kind, self.asked.shown, details)
+            said = services.notify(kind, self.asked.view, details)
             if isawaitable(said):
                 await self._in_time(said)
         except BaseException as error:
@@ -209,7 +209,7 @@ class ApprovalProcess:
         finally:
             caller.runtime.clock.real_ends()
 
-    async def over(self, notice: Notice) -> Json:
+    async def outcome_at_end(self, notice: Notice) -> Json:
         """Return the outcome at the end of the wait: an answer that was given in time, or the
         timeout's.
 
@@ -217,12 +217,12 @@ class ApprovalProcess:
         """
         recorded = self.caller.persistence.requests.recorded_decision(self.asked)
         if recorded is None:
-            return await self.ended(notice)
+            return await self.apply_final_notice(notice)
         _, given, decision, *_ = recorded
-        self.decided(decision, max(given, self._now))
+        self.record_decision(decision, max(given, self._now))
         return decision
 
-    async def ended(self, notice: Notice) -> Json:
+    async def apply_final_notice(self, notice: Notice) -> Json:
         """Apply the notice that ends the wait.
 
         Raises:
@@ -246,7 +246,7 @@ class ApprovalProcess:
         """Subject of the error without a decision."""
         return f"state '{self.asked.body['state']}'"
 
-    def decided(self, decision: Json, now: float) -> None:
+    def record_decision(self, decision: Json, now: float) -> None:
         """Record the decision."""
         self._reach(now)
         record = decision["record"]
@@ -263,7 +263,7 @@ class ApprovalProcess:
         while True:
             answer = await self._answer(handler)
             if isinstance(answer, Notice):
-                return await self.over(answer)
+                return await self.outcome_at_end(answer)
             if answer is None:
                 return None
             now = self.caller.runtime.now()
@@ -274,7 +274,7 @@ class ApprovalProcess:
                 raise StateError(name, str(refusal)) from None
             if verdict.decision is not None:
                 asked.received, asked.status = verdict.received, "answered"
-                self.decided(verdict.decision, now)
+                self.record_decision(verdict.decision, now)
                 return verdict.decision
             if verdict.received == asked.received:
                 return None  # without progress a repetition would not end
@@ -310,7 +310,7 @@ class ApprovalProcess:
         call = Call(at, Target("approval", state, state), None)
         call.attach(caller)
         try:
-            answer = await caller.reach(handler, self.asked.shown, call)
+            answer = await caller.reach(handler, self.asked.view, call)
             return copy_result(answer, caller.limit, state)
         except NotJson as error:
             raise StateError("States.InvalidApproval", f"the answer is not JSON: {error}") from None
@@ -343,10 +343,10 @@ class ToolApprovalProcess(ApprovalProcess):
 
     parks = False  # the turn as a whole parks
 
-    def __init__(self, caller: Caller, at: Frame, note: NoteEvent, asked: ApprovalRequest) -> None:
-        super().__init__(caller, at, asked)
+    def __init__(self, caller: Caller, frame: Frame, note: NoteEvent, request: ApprovalRequest) -> None:
+        super().__init__(caller, frame, request)
         self.note = note
-        self.time = asked.created
+        self.time = request.created
 
     @property
     def _now(self) -> float:
@@ -360,7 +360,7 @@ class ToolApprovalProcess(ApprovalProcess):
         """Record an event about the request, once."""
         self.note(self.asked.key, event, details, self.time)
 
-    async def repeated(self, answer: Json) -> Json:
+    async def recorded_decision(self, answer: Json) -> Json:
         """Return a recorded decision.
 
         Args:
@@ -373,10 +373,10 @@ class ToolApprovalProcess(ApprovalProcess):
         await self.begin()
         over = await self.catch_up(given)
         if over is not None:
-            return await self.ended(over)
+            return await self.apply_final_notice(over)
         if error is not None:
             raise read_error(error)
-        self.decided(decision, given)
+        self.record_decision(decision, given)
         return decision
 
     @property

@@ -66,7 +66,7 @@ class StartExecutionService:
         self._admit(runtime, child, call)
         awaited = self.express or self.pattern in (".sync", ".sync:2")
         workflow = child.workflow_id.rpartition(":stateMachine:")[2]
-        listener = call.at.listening()  # while the state is running
+        listener = call.at.child_listener()  # while the state is running
         begun = runtime.persistence.children.begin_by_name(
             call.at,
             replace(child.program, name=workflow),
@@ -110,7 +110,7 @@ class StartExecutionService:
             return await job.execution
         self.services.count(job.execution)
         try:
-            return await runtime.persistence.children.await_job(runtime.waiting, call, job)
+            return await runtime.persistence.children.await_job(runtime.open_token, call, job)
         except BaseException:  # as for a caller that awaits the execution; the exception propagates
             from asyncio import wait
 
@@ -122,20 +122,20 @@ class StartExecutionService:
         self,
         runtime: RuntimeContext,
         child: _Child,
-        begun: PreparedExecution,
+        prepared: PreparedExecution,
         call: Call,
         listener: Listener | None,
     ) -> Result:
         """Run an execution on the clock and the event loop of its parent."""
-        if begun.result is not None:
-            return begun.result
+        if prepared.result is not None:
+            return prepared.result
         at, id = call.at, child.workflow_id
         result = await execute_child(
-            begun, runtime, at, child.name, id, express=self.express, listener=listener
+            prepared, runtime, at, child.name, id, express=self.express, listener=listener
         )
-        if begun.journal is not None:
-            begun.journal.put_result(result, call.deadline)
-            await begun.journal.commit(True)
+        if prepared.journal is not None:
+            prepared.journal.put_result(result, call.deadline)
+            await prepared.journal.commit(True)
         return result
 
     def _child(self, payload: Json, call: Call) -> _Child:

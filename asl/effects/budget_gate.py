@@ -48,7 +48,7 @@ class LedgerGate:
         """Whether a budget request is open; one answer serves all machines."""
 
     async def call(
-        self, at: Frame, target: Target, payload: Json, options: CallOptions | None
+        self, frame: Frame, target: Target, payload: Json, options: CallOptions | None
     ) -> Json:
         """Call an agent under the ledger's terms.
 
@@ -59,34 +59,34 @@ class LedgerGate:
         caller, ledger = self.caller, self.ledger
         model, estimate, parent = None, None, None
         if options is not None:
-            model, parent = options.blocks.get("model"), options.within
+            model, parent = options.blocks.get("model"), options.enclosing
             if "generation" in options.blocks:
                 estimate = _estimate(payload, options)
-        parent = parent or ledger.calling.get(id(at))
+        parent = parent or ledger.calling.get(id(frame))
         call: Admission = None
         if not self.ledger.waiting.outermost or parent is not None:
-            call = ledger.admit(at, target.name, model, estimate, parent)
+            call = ledger.admit(frame, target.name, model, estimate, parent)
         if type(call) is not Reservation:
-            call = await self._admitted(at, target, (model, estimate, parent), call)
+            call = await self._admitted(frame, target, (model, estimate, parent), call)
         try:
             if call.applied is not None or call.delay:
-                await self._begin(at, call)
+                await self._begin(frame, call)
                 if call.instead is not None:
                     target = Target("agent", call.instead, target.state)
                 options = _revised(options, call)
             if parent is not None and options is not None:
-                options.within = call
+                options.enclosing = call
             agent = caller.find(target)
             if call.entry and ledger.keeps:
-                await caller.persistence.calls.record_admission(at)
+                await caller.persistence.calls.record_admission(frame)
             own: Account = call.accounts[-1]
             if (
-                own.counted and own.frame is not None and own.frame is at
+                own.counted and own.frame is not None and own.frame is frame
             ):  # recorded with the answer
                 counts = {name: call.count(name) for name in own.counted}
-                caller.persistence.calls.record_usage(at, counts)
+                caller.persistence.calls.record_usage(frame, counts)
             try:
-                result = await caller.ask_agent(at, target, payload, options, agent, call.account)
+                result = await caller.ask_agent(frame, target, payload, options, agent, call.account)
             except Suspension:  # the call is repeated, and reports its usage then
                 raise
             except BaseException as error:
@@ -94,45 +94,45 @@ class LedgerGate:
                     call.used = call.used._replace(fault=call.used.fault or LOST.fault)
                 if call.used is not UNUSED:
                     try:
-                        self._settle(at, call, target, failed=True)
+                        self._settle(frame, call, target, failed=True)
                     except (StateError, BudgetOverrun):
                         if isinstance(error, StateError):
                             raise
                 raise  # a cancellation takes precedence
-            self._settle(at, call, target)
+            self._settle(frame, call, target)
             return result
         finally:
             if call.held or call.under_way:
                 ledger.release(call)
             self.ledger.waiting.wake()
 
-    def _settle(self, at: Frame, call: Reservation, target: Target, failed: bool = False) -> None:
+    def _settle(self, frame: Frame, call: Reservation, target: Target, failed: bool = False) -> None:
         try:
             self.ledger.settle(call, target.state, failed)
         finally:
             if call.counted:
-                self.caller.persistence.calls.record_usage(at, call.counted)
+                self.caller.persistence.calls.record_usage(frame, call.counted)
 
-    def take_late_answer(self, at: Frame, call: Call) -> None:
+    def take_late_answer(self, frame: Frame, call: Call) -> None:
         """Mark the usage of a cancelled call as complete."""
-        reservation = call.reservation or self.ledger.calling.get(id(at))
+        reservation = call.reservation or self.ledger.calling.get(id(frame))
         if reservation is not None:
             reservation.answered = True
 
     async def _admitted(
-        self, at: Frame, target: Target, terms: tuple[Any, ...], call: Admission
+        self, frame: Frame, target: Target, terms: tuple[Any, ...], call: Admission
     ) -> Reservation:
         """Return the reservation of a call once it is admitted."""
         first, parent = call is not None, terms[-1]
         try:
             while not isinstance(call, Reservation):
                 if isinstance(call, Pause):
-                    await self._decision(at, call)
+                    await self._decision(frame, call)
                 elif call is None:
                     await self._turn(parent, first)
                 else:
-                    await self._later(at, parent)
-                first, call = True, self.ledger.admit(at, target.name, *terms)
+                    await self._later(frame, parent)
+                first, call = True, self.ledger.admit(frame, target.name, *terms)
             return call
         finally:
             if parent is not None:
@@ -162,7 +162,7 @@ class LedgerGate:
 
     # Waiting
 
-    async def _later(self, at: Spender, parent: Reservation | None) -> None:
+    async def _later(self, frame: Spender, parent: Reservation | None) -> None:
         """Wait for a moment, in which a call of another execution may end."""
         if parent is None:
             await self.caller.runtime.pause(LATER)
@@ -173,7 +173,7 @@ class LedgerGate:
                 await self.caller.runtime.pause(LATER)
             finally:
                 parent.below -= 1
-        at.now = self.caller.runtime.now()
+        frame.now = self.caller.runtime.now()
 
     async def _turn(self, parent: Reservation | None, first: bool) -> None:
         """Wait until another call has ended.
@@ -191,7 +191,7 @@ class LedgerGate:
             waiting.nested.append(turn)
             parent.below += 1
             self.ledger.show(parent)
-        suspension = self.caller.runtime.serving().suspension
+        suspension = self.caller.runtime.current_services().suspension
         try:
             await (turn if suspension is None else suspension.await_branch(turn))
         except BaseException:
@@ -202,7 +202,7 @@ class LedgerGate:
                 parent.below -= 1
                 waiting.nested.remove(turn)
 
-    async def _begin(self, at: Frame, call: Reservation) -> None:
+    async def _begin(self, frame: Frame, call: Reservation) -> None:
         entry = call.applied
         if entry is not None:
             words = {
@@ -213,13 +213,13 @@ class LedgerGate:
                 "notify": entry.notify,
             }
             details = {key: value for key, value in words.items() if value is not None}
-            at.note("FallbackApplied", details)
+            frame.note("FallbackApplied", details)
         if call.delay:
             await self.caller.runtime.pause(call.delay)
 
     # Approvals
 
-    async def _decision(self, at: Frame, pause: Pause) -> None:
+    async def _decision(self, frame: Frame, pause: Pause) -> None:
         """Wait for the decision on a budget request.
 
         Raises:
@@ -228,7 +228,7 @@ class LedgerGate:
         if self.asked:
             raise Suspension
         if self.deciding is not None:
-            suspension = self.caller.runtime.serving().suspension
+            suspension = self.caller.runtime.current_services().suspension
             if suspension is not None:
                 await suspension.await_branch(self.deciding)
                 return
@@ -239,8 +239,8 @@ class LedgerGate:
         if self.caller.runtime.in_event_loop:
             self.deciding = (await self.caller.runtime.event_loop()).create_future()
         try:
-            question = Question("budget", self.ledger.request(at, pause), {})
-            decision = await self.decide(at, f"!budget.{self.ledger.questions}", question)
+            question = Question("budget", self.ledger.request(frame, pause), {})
+            decision = await self.decide(frame, f"!budget.{self.ledger.questions}", question)
         except Suspension:
             self.asked = True
             raise

@@ -34,7 +34,7 @@ class CallbackAgent(Agent):
         """
         assert call is not None
         caller = self.caller
-        with caller.runtime.waiting(call) as wait:
+        with caller.runtime.open_token(call) as wait:
             taken = await caller.reach(self.handler, payload, call)
             caller.runtime.advance(call.at, "Submitted", visible_output(taken, caller.limit))
             if not (wait.answer.done() or self._can_end(call)):
@@ -44,7 +44,7 @@ class CallbackAgent(Agent):
     def _can_end(self, call: Call) -> bool:
         """Return whether an answer can come, or the wait has a limit."""
         limited = call.limited or self.caller.runtime.deadline is not None
-        return limited or self.handler.takes_call or self.caller.runtime.serving().answerable()
+        return limited or self.handler.takes_call or self.caller.runtime.current_services().answerable()
 
 
 class ActivityService:
@@ -60,8 +60,8 @@ class ActivityService:
             call.heartbeat()
             runtime.advance(call.at, "Started", {} if worker is None else {"workerName": worker})
 
-        with runtime.waiting(call) as wait:
-            runtime.serving().desk.offer(self.activity, wait, payload, begun)
+        with runtime.open_token(call) as wait:
+            runtime.current_services().task_token_service.offer(self.activity, wait, payload, begun)
             return await _answered(wait, call)
 
 
@@ -77,11 +77,11 @@ class TaskAnswerService:
         Raises:
             RaisedError: The token is invalid, unknown or closed, as AWS names it.
         """
-        services = runtime.serving()
+        services = runtime.current_services()
         given: Mapping[str, Json] = payload if type(payload) is dict else {}
         token = given.get("TaskToken", "")
-        desk: TaskTokenApi = services.desk
-        if services.child_store is not None and not services.desk.waits(token):
+        desk: TaskTokenApi = services.task_token_service
+        if services.child_store is not None and not services.task_token_service.is_open(token):
             desk = services.child_store.tokens
         try:
             if self.action == "sendTaskSuccess":

@@ -29,7 +29,7 @@ class BudgetGate(Protocol):
         ...
 
     def call(
-        self, at: Frame, target: Target, payload: Json, options: CallOptions | None
+        self, frame: Frame, target: Target, payload: Json, options: CallOptions | None
     ) -> Coroutine[Any, Any, Json]:
         """Call an agent under the ledger's terms.
 
@@ -48,7 +48,7 @@ class BudgetGate(Protocol):
         """
         ...
 
-    def take_late_answer(self, at: Frame, call: Call) -> None:
+    def take_late_answer(self, frame: Frame, call: Call) -> None:
         """Mark the usage of a cancelled call as complete."""
         ...
 
@@ -78,7 +78,7 @@ class Caller(Performer, Protocol):
 
     def invoke(
         self,
-        at: Frame,
+        frame: Frame,
         target: Target,
         payload: Json,
         options: CallOptions | None = None,
@@ -90,7 +90,7 @@ class Caller(Performer, Protocol):
 
     def ask_agent(
         self,
-        at: Frame,
+        frame: Frame,
         target: Target,
         payload: Json,
         options: CallOptions | None,

@@ -84,7 +84,7 @@ class ChildStore(Protocol):
         """
         ...
 
-    def started(
+    def start_named(
         self, journal: Journal, key: str, program: Program, child: StartRequest
     ) -> PreparedExecution | None:
         """Start an execution with a name of its own; None if the name is in use."""

@@ -27,9 +27,9 @@ __all__ = ["execute_child", "run_child"]
 
 
 def execute_child(
-    begun: PreparedExecution,
+    prepared: PreparedExecution,
     runtime: RuntimeContext,
-    at: Frame,
+    frame: Frame,
     name: str,
     workflow_id: str,
     *,
@@ -41,22 +41,22 @@ def execute_child(
     begins: Callable[[Execution], object] | None = None,
 ) -> Coroutine[Any, Any, Result]:
     """Run a prepared execution for the machine *at*, with its clock and agents."""
-    services = runtime.serving()
+    services = runtime.current_services()
     return runtime.execute(
-        begun.program,
-        begun.data,
+        prepared.program,
+        prepared.data,
         services.find,
         runtime.clock,
         Identity(
             name=name,
             workflow_id=workflow_id,
             express=express,
-            requestor=at.requestor,
-            started=begun.started,
+            requestor=frame.requestor,
+            started=prepared.started,
             limit=limit,
-            redrives=begun.redrives,
-            redriven=begun.redriven,
-            rights=policy_levels_of(runtime, at),
+            redrives=prepared.redrives,
+            redriven=prepared.redriven,
+            rights=policy_levels_of(runtime, frame),
         ),
         buckets=runtime.buckets,
         listener=listener,
@@ -66,11 +66,11 @@ def execute_child(
         within=within,
         counted=counted,
         begins=begins,
-        journal=begun.journal,
+        journal=prepared.journal,
     )
 
 
-async def run_child(caller: Caller, at: Frame, child: ChildWorkflow) -> Json:
+async def run_child(caller: Caller, frame: Frame, child: ChildWorkflow) -> Json:
     """Run an execution of another workflow and return its output.
 
     Raises:
@@ -82,28 +82,28 @@ async def run_child(caller: Caller, at: Frame, child: ChildWorkflow) -> Json:
     if caller.runtime.depth >= MAX_NESTED:
         message = f"executions start one another more than {MAX_NESTED} deep"
         raise StateError("States.Runtime", message)
-    services = caller.runtime.serving()
+    services = caller.runtime.current_services()
     begun = caller.persistence.children.begin_child(
-        at, child, lambda: _registered(services, child.workflow)
+        frame, child, lambda: _registered(services, child.workflow)
     )
     result = begun.result
     if result is None:
-        result = await _executed(caller, at, child, begun)
+        result = await _executed(caller, frame, child, begun)
         if begun.journal is not None:
             begun.journal.put_result(result)
-    at.now = caller.runtime.now()
+    frame.now = caller.runtime.now()
     try:
-        caller.runtime.raise_if_ended(at)
+        caller.runtime.raise_if_ended(frame)
     except BaseException:  # the state was interrupted
-        _leave(caller, at, child, result.execution)
+        _leave(caller, frame, child, result.execution)
         raise
     if result.status == "PAUSED":
-        _leave(caller, at, child, result.execution)
-        caller.runtime.wait_for(result, at.key)
-    _absorb(caller, at, child, result.execution, result.ok, begun.result is not None)
+        _leave(caller, frame, child, result.execution)
+        caller.runtime.wait_for(result, frame.key)
+    _absorb(caller, frame, child, result.execution, result.ok, begun.result is not None)
     if result.ok:
         return result.value
-    raise _failure(at.step.name, child, result)
+    raise _failure(frame.step.name, child, result)
 
 
 def _registered(services: Services, id: str) -> Program:
@@ -122,34 +122,34 @@ def _registered(services: Services, id: str) -> Program:
 
 
 async def _executed(
-    caller: Caller, at: Frame, child: ChildWorkflow, begun: PreparedExecution
+    caller: Caller, frame: Frame, child: ChildWorkflow, prepared: PreparedExecution
 ) -> Result:
     """Run a child as a task; count its spending if it is interrupted."""
     made: list[Execution] = []
-    workflow_id = f"{at.execution.home}:stateMachine:{child.workflow}"
+    workflow_id = f"{frame.execution.home}:stateMachine:{child.workflow}"
     work = execute_child(
-        begun,
+        prepared,
         caller.runtime,
-        at,
+        frame,
         child.name,
         workflow_id,
         limit=child.timeout,
-        listener=at.listening(),
-        within=at,
+        listener=frame.child_listener(),
+        within=frame,
         counted=caller.persistence.children.counted_spending(child),
         begins=made.append,
     )
     try:
-        return await caller.runtime.serving().start(
+        return await caller.runtime.current_services().start(
             execution_id(workflow_id, child.name, False), work
         )
     except BaseException:  # the spending until the interruption counts
         for execution in made:
-            _leave(caller, at, child, execution)
+            _leave(caller, frame, child, execution)
         raise
 
 
-def _leave(caller: Caller, at: Frame, child: ChildWorkflow, execution: Execution) -> None:
+def _leave(caller: Caller, frame: Frame, child: ChildWorkflow, execution: Execution) -> None:
     """Count the spending of a child that has not ended and may never be resumed.
 
     A resumed child meets a limit that this exceeds.
@@ -157,13 +157,13 @@ def _leave(caller: Caller, at: Frame, child: ChildWorkflow, execution: Execution
     if execution.spent == caller.persistence.children.counted_spending(child):
         return
     with suppress(StateError, BudgetOverrun):
-        _absorb(caller, at, child, execution)
+        _absorb(caller, frame, child, execution)
     caller.persistence.execution.keep_spending()
 
 
 def _absorb(
     caller: Caller,
-    at: Frame,
+    frame: Frame,
     child: ChildWorkflow,
     execution: Execution,
     done: bool = False,
@@ -183,15 +183,15 @@ def _absorb(
         StateError: A limit is exceeded.
     """
     spent, before = execution.spent, caller.persistence.children.counted_spending(child)
-    used = at.execution.absorb(at.step.name, spent, before)
+    used = frame.execution.absorb(frame.step.name, spent, before)
     if not done:  # it may continue
         caller.persistence.children.record_counted(child, spent)
     if caller.budget_gate is not None:
         if execution.ledger is not None:
             execution.ledger.detach_parent()
-        caller.persistence.calls.record_usage(at, amounts_of(used))
+        caller.persistence.calls.record_usage(frame, amounts_of(used))
         caller.budget_gate.ledger.absorb(
-            at, used, subtract_amounts(spent.assumed, before.assumed), found
+            frame, used, subtract_amounts(spent.assumed, before.assumed), found
         )
 
 

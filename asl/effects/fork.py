@@ -47,12 +47,12 @@ class Fork:
 
     def __init__(
         self,
-        at: Frame,
+        frame: Frame,
         fan: FanOut,
         runtime: RuntimeContext,
         run: Callable[[Any], Awaitable[Json]] = interpret,
     ) -> None:
-        self.at = at
+        self.at = frame
         self.runtime = runtime
         self.now = runtime.now
         self.run = run
@@ -61,7 +61,7 @@ class Fork:
         """Counts the workers with work."""
         self.fan = fan
         self.length = inf if fan.length is None else fan.length
-        self.values: list[Json] = [ABSENT] * (fan.length or 0) if fan.ended is None else []
+        self.values: list[Json] = [ABSENT] * (fan.length or 0) if fan.on_end is None else []
         self.next = 0
         self.failed = 0
         self.failure: BaseException | None = None
@@ -81,9 +81,9 @@ class Fork:
         """Future of the end of all workers; created on demand."""
 
     @property
-    def held(self) -> Iterable[object]:
+    def held_results(self) -> Iterable[object]:
         """The results so far that are in memory."""
-        return self.values or self.fan.held
+        return self.values or self.fan.held_results
 
     @property
     def at_once(self) -> float:
@@ -152,8 +152,8 @@ class Fork:
         """Run children until none is left."""
         self.begun += further
         at, now, run, running, values = self.at, self.now, self.run, self.running, self.values
-        limit, child, ended = self.fan.limit, self.fan.child, self.fan.ended
-        whole = at.execution.whole
+        limit, child, ended = self.fan.limit, self.fan.child, self.fan.on_end
+        whole = at.execution.outermost
         try:
             while True:  # a fork with an end condition keeps its concurrency
                 if whole.busy >= FAIR:
@@ -200,7 +200,7 @@ class Fork:
 
     async def _work_at_once(self, series: Iterator[StateFrame]) -> None:
         """Run pure children one after the other, without waiting."""
-        ended, execution = self.fan.ended, self.at.execution.whole
+        ended, execution = self.fan.on_end, self.at.execution.outermost
         assert ended is not None
         frame: StateFrame | None = self.at
         while frame is not None:
@@ -227,7 +227,7 @@ class Fork:
         """Handle the failure of a child; return whether it fails the fork."""
         self.running.pop(frame.index, None)
         self.failed += 1
-        failure = self.fan.failed(frame, error)
+        failure = self.fan.on_failure(frame, error)
         if failure is not None:
             self._fail(failure)
         return failure is not None
@@ -283,7 +283,7 @@ class Fork:
         for frame in self.running.values() if self.runtime.is_over() else ():
             step = frame.step if cut else None
             frame.emit((ABORTED, self.now(), frame, frame.visit, step))
-            self.fan.aborted(frame)
+            self.fan.on_abort(frame)
         for task in self.tasks:
             task.cancel()
         if self.first is not None:

@@ -53,18 +53,18 @@ OWN = "default"
 
 
 def make_checkpoint(
-    runtime: RuntimeContext, names: CheckpointNames, at: Frame, saving: CheckpointRequest
+    runtime: RuntimeContext, names: CheckpointNames, frame: Frame, request: CheckpointRequest
 ) -> Checkpoint:
     """Return a new checkpoint, saved in its storage unless that is the execution's own.
 
     Raises:
         StateError: States.Runtime for an unknown storage, States.TaskFailed if it fails.
     """
-    storage = None if saving.storage == OWN else _storage(runtime, saving.storage)
-    execution = at.execution
-    at.now = created = runtime.now()
-    id, name = names.new(execution.id, saving.name)
-    data = saving.leave(checkpoint_record(id, name, created))
+    storage = None if request.storage == OWN else _storage(runtime, request.storage)
+    execution = frame.execution
+    frame.now = created = runtime.now()
+    id, name = names.new(execution.id, request.name)
+    data = request.leave(checkpoint_record(id, name, created))
     checkpoint = Checkpoint(
         id=id,
         name=name,
@@ -72,14 +72,14 @@ def make_checkpoint(
         workflow=execution.workflow_id,
         definition=execution.definition,
         created=created,
-        expires=None if saving.lifetime == inf else created + saving.lifetime,
-        storage=saving.storage,
-        next=saving.next,
+        expires=None if request.lifetime == inf else created + request.lifetime,
+        storage=request.storage,
+        next=request.next,
         data=data,
-        variables=at.variables,
+        variables=frame.variables,
         spent=write_spending(execution),
         redrives=execution.redrives,
-        path=at.place,
+        path=frame.place,
     )
     if storage is not None:
         try:
@@ -92,7 +92,7 @@ def make_checkpoint(
 
 
 def _storage(runtime: RuntimeContext, name: str) -> Storage:
-    storages = runtime.serving().storages
+    storages = runtime.current_services().storages
     try:
         return storages[name]
     except KeyError:
@@ -119,7 +119,7 @@ def bound_memory(runtime: RuntimeContext, execution: Execution, now: float, limi
     work.built = 0
     bound_values(execution, now)
     most = max(limit, MAX_HELD)
-    if not ValueSizes(most).add(chain.from_iterable(fork.held for fork in runtime.forks)):
+    if not ValueSizes(most).add(chain.from_iterable(fork.held_results for fork in runtime.forks)):
         cause = f"the results of items take more than {most} bytes: {_HINT}"
         raise StateError("States.DataLimitExceeded", cause)
 
@@ -161,21 +161,21 @@ class LocalEffects:
 
     # Calls
 
-    def call(self, at: Frame, effect: CallEffect) -> Awaitable[Json]:
+    def call(self, frame: Frame, effect: CallEffect) -> Awaitable[Json]:
         """Call an agent, a resource or a service, or hand over a task; return the raw result."""
         match effect:
             case Invocation(target, payload, options):
-                return self.caller.invoke(at, target, payload, options)
+                return self.caller.invoke(frame, target, payload, options)
             case Handover():
-                return self._hand_over(at, effect)
+                return self._hand_over(frame, effect)
             case ServiceCall(service, payload):
-                target = Target("service", service, at.step.name, aside=True)
-                agent = self.runtime.serving().service(service)
-                return self.caller.invoke(at, target, payload, None, agent)
+                target = Target("service", service, frame.step.name, aside=True)
+                agent = self.runtime.current_services().service(service)
+                return self.caller.invoke(frame, target, payload, None, agent)
             case Lookup(targets):
-                return self._look_up(at, targets)
+                return self._look_up(frame, targets)
 
-    async def _hand_over(self, at: Frame, request: Handover) -> Json:
+    async def _hand_over(self, frame: Frame, request: Handover) -> Json:
         """Hand over a request and wait for its answer.
 
         Agents that answer immediately (a mock, the worker of an activity, a handler that waits for
@@ -187,35 +187,35 @@ class LocalEffects:
             self.runtime.close_later(agent.agent)
             agent = CallbackAgent(self.caller, agent.agent)
         elif not agent.own:
-            self.runtime.advance(at, "Started" if target.is_activity else "Submitted", {})
-        return await self.caller.invoke(at, target, request.payload, request.options, agent)
+            self.runtime.advance(frame, "Started" if target.is_activity else "Submitted", {})
+        return await self.caller.invoke(frame, target, request.payload, request.options, agent)
 
-    async def _look_up(self, at: Frame, targets: Sequence[Target]) -> None:
+    async def _look_up(self, frame: Frame, targets: Sequence[Target]) -> None:
         """Find every agent.
 
         Raises:
             StateError: States.AgentNotFound for the first one that is missing.
         """
-        self.caller.count_effect(at)
+        self.caller.count_effect(frame)
         for target in targets:
             self.caller.find(target)
 
     # Time
 
-    async def timer(self, at: Frame, when: float) -> None:
+    async def timer(self, frame: Frame, when: float) -> None:
         """Return when the clock has reached *when*."""
-        self.caller.count_effect(at)
+        self.caller.count_effect(frame)
         if self.runtime.middleware:
 
             async def sleep(effect: Effect) -> None:
-                await self._sleep_until(at, when)
+                await self._sleep_until(frame, when)
 
-            effect = effect_of(at, "timer", "", when)
-            await self.runtime.within_middleware(at, effect, sleep, self.caller.limit)
+            effect = effect_of(frame, "timer", "", when)
+            await self.runtime.within_middleware(frame, effect, sleep, self.caller.limit)
         else:
-            await self._sleep_until(at, when)
+            await self._sleep_until(frame, when)
 
-    async def _sleep_until(self, at: Frame, when: float) -> None:
+    async def _sleep_until(self, frame: Frame, when: float) -> None:
         runtime = self.runtime
         suspension = runtime.suspension
         if suspension is not None and suspension.is_long(when):
@@ -223,8 +223,8 @@ class LocalEffects:
         if when > runtime.now():
             await runtime.pause(when - runtime.now())
         else:  # endless retries without a delay stay cancellable
-            await self.yield_(at)
-        at.now = max(when, runtime.now())
+            await self.yield_(frame)
+        frame.now = max(when, runtime.now())
 
     async def _park(self, suspension: SuspensionMonitor, when: float) -> None:
         """Return when the clock has reached *when*.
@@ -240,23 +240,23 @@ class LocalEffects:
             runtime.wake = when if runtime.wake is None else min(runtime.wake, when)
             raise
 
-    async def yield_(self, at: Frame) -> None:
+    async def yield_(self, frame: Frame) -> None:
         """Let others run, and end an execution whose time is over."""
         runtime = self.runtime
-        execution = at.execution.whole
-        at.execution.count_work()
+        execution = frame.execution.outermost
+        frame.execution.count_work()
         if runtime.deadline is not None and isinstance(runtime.clock, VirtualClock):
             runtime.clock.work(execution.busy * STEP)
         execution.busy = 0
         if runtime.in_event_loop:
             await runtime.pause(0)
-        at.now = runtime.now()
+        frame.now = runtime.now()
         runtime.raise_if_expired()
-        bound_memory(runtime, execution, at.now, self.caller.limit)
+        bound_memory(runtime, execution, frame.now, self.caller.limit)
 
     # Forks
 
-    async def fan_out(self, at: Frame, fan: FanOut) -> FanIn:
+    async def fan_out(self, frame: Frame, fan: FanOut) -> FanIn:
         """Run the children of *fan* and return their results.
 
         Raises:
@@ -264,9 +264,9 @@ class LocalEffects:
             BudgetOverrun: The budget of an outer state is exhausted.
         """
         runtime = self.runtime
-        self.caller.count_effect(at)
-        at.begin_fork()
-        fork = Fork(at, fan, runtime, self.timed_machine if fan.timed else self.machine)
+        self.caller.count_effect(frame)
+        frame.begin_fork()
+        fork = Fork(frame, fan, runtime, self.timed_machine if fan.has_timeout else self.machine)
         runtime.forks += (fork,)
         try:
             if fork.at_once < MANY:
@@ -274,45 +274,45 @@ class LocalEffects:
             with relaxed_gc:
                 return await fork.join(runtime.in_event_loop)
         except BudgetOverrun as stop:
-            self._cut_off(at)
-            if stop.frame is not at or stop.visit != at.visit:
+            self._cut_off(frame)
+            if stop.frame is not frame or stop.visit != frame.visit:
                 raise
             raise stop.error from None
         except StateError:
-            self._cut_off(at)
+            self._cut_off(frame)
             raise
         finally:
             runtime.forks = tuple(each for each in runtime.forks if each is not fork)
-            at.stops_children = False
-            at.now = runtime.now()
+            frame.stops_children = False
+            frame.now = runtime.now()
 
-    def _cut_off(self, at: Frame) -> None:
+    def _cut_off(self, frame: Frame) -> None:
         """Close the requests of the children of a failed fork."""
-        self.runtime.forget_requests(f"{at.key}[")
-        self.runtime.persistence.execution.abandon_children(at, self.runtime.now())
+        self.runtime.forget_requests(f"{frame.key}[")
+        self.runtime.persistence.execution.abandon_children(frame, self.runtime.now())
 
     # Approvals
 
-    async def request(self, at: Frame, question: Question) -> Json:
+    async def request(self, frame: Frame, question: Question) -> Json:
         """Request a decision, from the handler of the run or later."""
         return await self.await_decision(
-            at, self.runtime.new_request(at, at.next_effect(), question)
+            frame, self.runtime.new_request(frame, frame.next_effect(), question)
         )
 
-    async def await_decision(self, at: Frame, asked: ApprovalRequest) -> Json:
+    async def await_decision(self, frame: Frame, request: ApprovalRequest) -> Json:
         """Return the decision on a request."""
-        kind = BudgetApprovalProcess if asked.kind == "budget" else ApprovalProcess
-        asking = kind(self.caller, at, asked)
+        kind = BudgetApprovalProcess if request.kind == "budget" else ApprovalProcess
+        asking = kind(self.caller, frame, request)
         if not self.runtime.middleware:
             return await asking.decision()
 
         async def ask(effect: Effect) -> Json:
             return await asking.decision()
 
-        effect = effect_of(at, "request", asked.kind, asked.shown)
-        return await self.runtime.within_middleware(at, effect, ask, self.caller.limit)
+        effect = effect_of(frame, "request", request.kind, request.view)
+        return await self.runtime.within_middleware(frame, effect, ask, self.caller.limit)
 
-    async def decide(self, at: Frame, key: str, question: Question) -> Json:
+    async def decide(self, frame: Frame, key: str, question: Question) -> Json:
         """Request a decision about the whole execution.
 
         Args:
@@ -322,13 +322,13 @@ class LocalEffects:
         """
 
         def new() -> ApprovalRequest:
-            now, execution = self.runtime.now(), at.execution
-            return ApprovalRequest.make(at.execution_id, key, *question, now, execution.redrives)
+            now, execution = self.runtime.now(), frame.execution
+            return ApprovalRequest.make(frame.execution_id, key, *question, now, execution.redrives)
 
-        async def ask(asked: ApprovalRequest) -> Json:
-            return await self.await_decision(at, asked)
+        async def ask(request: ApprovalRequest) -> Json:
+            return await self.await_decision(frame, request)
 
-        return await self.runtime.persistence.requests.decide(at, key, ask, new)
+        return await self.runtime.persistence.requests.decide(frame, key, ask, new)
 
     # Checkpoints and child executions
 
@@ -337,27 +337,27 @@ class LocalEffects:
         """Names of the saved checkpoints of the execution."""
         return CheckpointNames((each.id, each.name) for each in self.runtime.checkpoints)
 
-    async def checkpoint(self, at: Frame, saving: CheckpointRequest) -> Json:
+    async def checkpoint(self, frame: Frame, request: CheckpointRequest) -> Json:
         """Save the execution and return the data of the next state."""
-        at.next_effect()
-        return self.save_checkpoint(at, saving).data
+        frame.next_effect()
+        return self.save_checkpoint(frame, request).data
 
-    def save_checkpoint(self, at: Frame, saving: CheckpointRequest) -> Checkpoint:
+    def save_checkpoint(self, frame: Frame, request: CheckpointRequest) -> Checkpoint:
         """Return a new checkpoint after saving it."""
-        checkpoint = make_checkpoint(self.runtime, self.names, at, saving)
+        checkpoint = make_checkpoint(self.runtime, self.names, frame, request)
         self.runtime.checkpoints += (checkpoint,)
-        at.note(CREATED, checkpoint.record["checkpoint"])
+        frame.note(CREATED, checkpoint.record["checkpoint"])
         self.runtime.persistence.execution.put_checkpoint(checkpoint)
         return checkpoint
 
-    async def child(self, at: Frame, child: ChildWorkflow) -> Json:
+    async def child(self, frame: Frame, child: ChildWorkflow) -> Json:
         """Run an execution of another workflow."""
-        self.caller.count_effect(at)
+        self.caller.count_effect(frame)
         if not self.runtime.middleware:
-            return await run_child(self.caller, at, child)
+            return await run_child(self.caller, frame, child)
 
         async def run(effect: Effect) -> Json:
-            return await run_child(self.caller, at, child._replace(data=effect.payload))
+            return await run_child(self.caller, frame, child._replace(data=effect.payload))
 
-        effect = effect_of(at, "child", child.workflow, child.data)
-        return await self.runtime.within_middleware(at, effect, run, self.caller.limit)
+        effect = effect_of(frame, "child", child.workflow, child.data)
+        return await self.runtime.within_middleware(frame, effect, run, self.caller.limit)

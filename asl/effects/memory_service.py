@@ -53,7 +53,7 @@ class MemoryService(Agent):
     async def _done(self, request: Json, call: Call) -> Json:
         return self.do(call.at, request, call.performer.now())
 
-    def do(self, at: Frame, request: Json, now: float) -> Json:
+    def do(self, frame: Frame, request: Json, now: float) -> Json:
         """Perform a request of a machine.
 
         Raises:
@@ -62,10 +62,10 @@ class MemoryService(Agent):
         what = request["do"]
         if what in _CACHE:
             return _CACHE[what](self.memories["memory"], request, now)
-        settings: Mapping[str, Json] = document_block(at.execution, "Memory") or {}
-        for scope in at.scopes:
+        settings: Mapping[str, Json] = document_block(frame.execution, "Memory") or {}
+        for scope in frame.scopes:
             settings = {**settings, **(scope.block("Memory") or {})}
-        memory = self._memory(settings.get("Backend", "memory"), at.step.name)
+        memory = self._memory(settings.get("Backend", "memory"), frame.step.name)
         namespace = request.get("namespace")
         if namespace is None:
             namespace = settings.get("Namespace", DEFAULT)

@@ -67,11 +67,11 @@ class Middleware(Protocol):
         ...
 
 
-def effect_of(at: Frame, kind: str, name: str, payload: Json) -> Effect:
+def effect_of(frame: Frame, kind: str, name: str, payload: Json) -> Effect:
     """Return an effect of a machine, as middleware sees it."""
-    key = f"{at.execution_id}:{at.visit_key}"
-    state, attempt = at.step.name, at.retries + 1
-    return Effect(kind, name, payload, state, at.place, attempt, at.execution_id, key)
+    key = f"{frame.execution_id}:{frame.visit_key}"
+    state, attempt = frame.step.name, frame.retries + 1
+    return Effect(kind, name, payload, state, frame.place, attempt, frame.execution_id, key)
 
 
 async def perform(around: Sequence[Middleware], effect: Effect, last: Proceed, limit: int) -> Json:

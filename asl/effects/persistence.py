@@ -71,7 +71,7 @@ class ExecutionPersistence(Protocol):
         """Record a new checkpoint."""
         ...
 
-    def abandon_children(self, at: Frame, now: float) -> None:
+    def abandon_children(self, frame: Frame, now: float) -> None:
         """Close the requests and executions of the children of a failed fork."""
         ...
 
@@ -79,7 +79,7 @@ class ExecutionPersistence(Protocol):
 class CallPersistence(Protocol):
     """Persists the state of a call, with its answer or when it is paused."""
 
-    async def record_admission(self, at: Frame) -> None:
+    async def record_admission(self, frame: Frame) -> None:
         """Record an admitted call with its reservation, before it starts."""
         ...
 
@@ -91,15 +91,15 @@ class CallPersistence(Protocol):
         """
         ...
 
-    def record_usage(self, at: Frame, used: Amounts) -> None:
+    def record_usage(self, frame: Frame, used: Amounts) -> None:
         """Record the usage of a call."""
         ...
 
-    def record_progress(self, at: Frame) -> None:
+    def record_progress(self, frame: Frame) -> None:
         """Record the progress of a call."""
         ...
 
-    def record_unshown_text(self, at: Frame, said: str | None) -> None:
+    def record_unshown_text(self, frame: Frame, said: str | None) -> None:
         """Record streamed text that may not be shown yet."""
         ...
 
@@ -107,11 +107,11 @@ class CallPersistence(Protocol):
         """Return the value recorded within the current effect, None without one."""
         ...
 
-    async def record(self, at: Frame, key: str, value: Json) -> None:
+    async def record(self, frame: Frame, key: str, value: Json) -> None:
         """Record a value durably within the current effect."""
         ...
 
-    def begin_turn(self, at: Frame, key: str) -> Mapping[str, int]:
+    def begin_turn(self, frame: Frame, key: str) -> Mapping[str, int]:
         """Return the number of recorded events of a turn, by subject.
 
         Args:
@@ -120,7 +120,7 @@ class CallPersistence(Protocol):
         """
         ...
 
-    def pause_turn(self, at: Frame, key: str, noted: Mapping[str, int]) -> None:
+    def pause_turn(self, frame: Frame, key: str, noted: Mapping[str, int]) -> None:
         """Record the events of a paused turn, which may differ when the agent runs again."""
         ...
 
@@ -152,7 +152,7 @@ class ConsentProcess(Protocol):
         """
         ...
 
-    async def repeated(self, answer: Json) -> Json:
+    async def recorded_decision(self, answer: Json) -> Json:
         """Return a recorded decision.
 
         Raises:
@@ -164,17 +164,17 @@ class ConsentProcess(Protocol):
 class RequestPersistence(Protocol):
     """Persists approval requests."""
 
-    def record_notices(self, asked: ApprovalRequest) -> None:
+    def record_notices(self, request: ApprovalRequest) -> None:
         """Record the notices that were sent, and which of them failed."""
         ...
 
-    def recorded_decision(self, asked: ApprovalRequest) -> Json:
+    def recorded_decision(self, request: ApprovalRequest) -> Json:
         """Return the decision recorded by another process and mark it as used; None without one."""
         ...
 
     async def decide(
         self,
-        at: Frame,
+        frame: Frame,
         key: str,
         ask: Callable[[ApprovalRequest], Awaitable[Json]],
         new: Callable[[], ApprovalRequest],
@@ -201,7 +201,7 @@ class RequestPersistence(Protocol):
         ...
 
     async def consent(
-        self, asked: ApprovalRequest, asking: Callable[[ApprovalRequest], ConsentProcess]
+        self, request: ApprovalRequest, asking: Callable[[ApprovalRequest], ConsentProcess]
     ) -> Json:
         """Return the decision on a tool call, requested once."""
         ...
@@ -215,13 +215,13 @@ class ChildPersistence(Protocol):
     """Persists the executions that this one starts."""
 
     def begin_child(
-        self, at: Frame, child: ChildWorkflow, find: Callable[[], Program]
+        self, frame: Frame, child: ChildWorkflow, find: Callable[[], Program]
     ) -> PreparedExecution:
         """Start an execution of the workflow that *find* returns, or find the started one."""
         ...
 
     def begin_by_name(
-        self, at: Frame, program: Program, child: StartRequest
+        self, frame: Frame, program: Program, child: StartRequest
     ) -> PreparedExecution | None:
         """Start an execution with a name of its own; None if the name is in use."""
         ...
@@ -234,7 +234,7 @@ class ChildPersistence(Protocol):
         """Record the counted part of a child's spending."""
         ...
 
-    def detach(self, begun: PreparedExecution) -> None:
+    def detach(self, prepared: PreparedExecution) -> None:
         """Let an execution continue independently of the state that started it."""
         ...
 
@@ -285,56 +285,56 @@ class TransientExecution:
     def put_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Do nothing."""
 
-    def abandon_children(self, at: Frame, now: float) -> None:
+    def abandon_children(self, frame: Frame, now: float) -> None:
         """Do nothing."""
 
 
 class TransientCalls:
     """Persists nothing of calls (protocol `CallPersistence`)."""
 
-    async def record_admission(self, at: Frame) -> None:
+    async def record_admission(self, frame: Frame) -> None:
         """Do nothing."""
 
     def begin_attempt(self, call: Call, options: CallOptions) -> None:
         """Do nothing: the attempt starts now."""
 
-    def record_usage(self, at: Frame, used: Amounts) -> None:
+    def record_usage(self, frame: Frame, used: Amounts) -> None:
         """Do nothing."""
 
-    def record_progress(self, at: Frame) -> None:
+    def record_progress(self, frame: Frame) -> None:
         """Do nothing."""
 
-    def record_unshown_text(self, at: Frame, said: str | None) -> None:
+    def record_unshown_text(self, frame: Frame, said: str | None) -> None:
         """Do nothing."""
 
     def recorded_value(self, key: str) -> Json:
         """Return None: nothing was recorded."""
         return None
 
-    async def record(self, at: Frame, key: str, value: Json) -> None:
+    async def record(self, frame: Frame, key: str, value: Json) -> None:
         """Do nothing."""
 
-    def begin_turn(self, at: Frame, key: str) -> Mapping[str, int]:
+    def begin_turn(self, frame: Frame, key: str) -> Mapping[str, int]:
         """Return nothing: the turn was never paused."""
         return {}
 
-    def pause_turn(self, at: Frame, key: str, noted: Mapping[str, int]) -> None:
+    def pause_turn(self, frame: Frame, key: str, noted: Mapping[str, int]) -> None:
         """Do nothing."""
 
 
 class TransientRequests:
     """Persists no requests (protocol `RequestPersistence`)."""
 
-    def record_notices(self, asked: ApprovalRequest) -> None:
+    def record_notices(self, request: ApprovalRequest) -> None:
         """Do nothing."""
 
-    def recorded_decision(self, asked: ApprovalRequest) -> Json:
+    def recorded_decision(self, request: ApprovalRequest) -> Json:
         """Return None: no other process decides."""
         return None
 
     async def decide(
         self,
-        at: Frame,
+        frame: Frame,
         key: str,
         ask: Callable[[ApprovalRequest], Awaitable[Json]],
         new: Callable[[], ApprovalRequest],
@@ -349,10 +349,10 @@ class TransientRequests:
         return False
 
     async def consent(
-        self, asked: ApprovalRequest, asking: Callable[[ApprovalRequest], ConsentProcess]
+        self, request: ApprovalRequest, asking: Callable[[ApprovalRequest], ConsentProcess]
     ) -> Json:
         """Request a decision."""
-        return await asking(asked).decision()
+        return await asking(request).decision()
 
     def withdraw(self, within: str, now: float) -> None:
         """Do nothing."""
@@ -362,13 +362,13 @@ class TransientChildren:
     """Persists no child executions (protocol `ChildPersistence`)."""
 
     def begin_child(
-        self, at: Frame, child: ChildWorkflow, find: Callable[[], Program]
+        self, frame: Frame, child: ChildWorkflow, find: Callable[[], Program]
     ) -> PreparedExecution:
         """Start an execution of the workflow that *find* returns."""
         return PreparedExecution(find(), child.data)
 
     def begin_by_name(
-        self, at: Frame, program: Program, child: StartRequest
+        self, frame: Frame, program: Program, child: StartRequest
     ) -> PreparedExecution | None:
         """Start an execution with a name of its own."""
         return PreparedExecution(program, child.data)
@@ -380,7 +380,7 @@ class TransientChildren:
     def record_counted(self, child: ChildWorkflow, spent: ExecutionSpending) -> None:
         """Do nothing."""
 
-    def detach(self, begun: PreparedExecution) -> None:
+    def detach(self, prepared: PreparedExecution) -> None:
         """Do nothing: without a store no child outlives its parent."""
 
     async def await_job(self, waiting: OpenToken, call: Call, job: Job) -> JobEnd:

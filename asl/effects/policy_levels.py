@@ -30,26 +30,26 @@ def root_execution(execution: Execution) -> Execution:
 
 
 def policy_levels_of(
-    runtime: RuntimeContext, at: Frame, own: ToolRules | None = None
+    runtime: RuntimeContext, frame: Frame, own: ToolRules | None = None
 ) -> tuple[PolicyLevel, ...]:
     """Return all policies that bind a state of a machine, outermost first.
 
     Raises:
         StateError: A computed field is invalid.
     """
-    execution = root_execution(at.execution)
+    execution = root_execution(frame.execution)
     program = execution.program
     outer: tuple[PolicyLevel, ...] = execution.rights
     default: ToolRules | None = None
     if program.tools is not None:
         if execution.default_tools is None:
-            execution.default_tools = program.tools(execution.input, at)
+            execution.default_tools = program.tools(execution.input, frame)
         default = execution.default_tools
     scopes: list[tuple[ToolRules | None, Mapping[str, Json]]] = [(default, program.document)]
-    for scope in (each for each in at.scopes if each.has_tools):
-        rules = None if scope.tools is None else scope.tools(execution.input, at)
+    for scope in (each for each in frame.scopes if each.has_tools):
+        rules = None if scope.tools is None else scope.tools(execution.input, frame)
         scopes.append((rules, scope.document))
-    room = runtime.serving().tools
+    room = runtime.current_services().tools
     counts = room.tracking_of(program.document)
     levels = []
     for number, (below, document) in enumerate(scopes):
@@ -59,7 +59,7 @@ def policy_levels_of(
         try:
             policy = room.policy(below, above, document)
         except ValueError as fault:
-            cause = f"state '{at.step.name}': Tools: {fault}"
+            cause = f"state '{frame.step.name}': Tools: {fault}"
             raise StateError("States.Runtime", cause) from None
         hooks = {
             name: (hook, each.data)
@@ -71,7 +71,7 @@ def policy_levels_of(
     return (*outer, *levels)
 
 
-def needs_consent(runtime: RuntimeContext, at: Frame, own: ToolRules | None) -> bool:
+def needs_consent(runtime: RuntimeContext, frame: Frame, own: ToolRules | None) -> bool:
     """Return whether any tool call of an agent may need consent.
 
     Args:
@@ -79,11 +79,11 @@ def needs_consent(runtime: RuntimeContext, at: Frame, own: ToolRules | None) -> 
         at: The machine.
         own: Rules of its state.
     """
-    execution, services = root_execution(at.execution), runtime.services
+    execution, services = root_execution(frame.execution), runtime.services
     operator = None if services is None else services.policy
     levels = () if operator is None else operator.levels
-    if own is not None or execution.program.tools is not None or execution.rights or at.scopes:
-        levels = (*levels, *policy_levels_of(runtime, at, own))
+    if own is not None or execution.program.tools is not None or execution.rights or frame.scopes:
+        levels = (*levels, *policy_levels_of(runtime, frame, own))
     return any(level.policy.consents for level in levels)
 
 

@@ -184,7 +184,7 @@ class RateLimiter:
         self,
         timekeeper: Timekeeper,
         shared_budgets: SharedBudgets,
-        at: Frame,
+        frame: Frame,
         tool: str,
         names: Sequence[tuple[str, ...]],
         watched: Mapping[str, CallTracking],
@@ -205,7 +205,7 @@ class RateLimiter:
             RaisedError: States.RateLimitExceeded; a limit fails the call.
         """
         self.number += 1
-        entry = f"{at.execution_id} {at.key}#{self.number}"
+        entry = f"{frame.execution_id} {frame.key}#{self.number}"
         call = CountedCall(timekeeper, shared_budgets, entry, names, watched)
         if call.watched:
             await self._admitted(call, tool, demands)
@@ -326,7 +326,7 @@ class RateLimiter:
     ) -> Iterable[_Excess]:
         limit, now = demand.limit, call.time
         times = [each for text, each in calls.items() if demand.means(tuple(text.split(SEPARATOR)))]
-        for field, most in limit.most.items():
+        for field, most in limit.maximum.items():
             if field == "MaxConcurrent":
                 running = [
                     entry
@@ -391,5 +391,5 @@ def network_limit(most: int) -> RateLimit:
 def _failure(tool: str, excess: _Excess) -> RaisedError:
     limit, field = excess.limit, excess.field
     which = "all tools" if limit.pattern == "*" else f"{limit.pattern!r}"
-    text = f"tool {tool!r}: {field} of {which} is {limit.most[field]}"
+    text = f"tool {tool!r}: {field} of {which} is {limit.maximum[field]}"
     return RaisedError("States.RateLimitExceeded", text)

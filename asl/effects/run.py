@@ -300,7 +300,7 @@ def _watch(
     )
     if not (execution.program.budgeted or borrows or ceiling is not None):
         return
-    services = effects.runtime.serving()
+    services = effects.runtime.current_services()
     budget = execution.program.budget
     limits = BudgetLimits("", {}) if budget is None else budget(execution.input, frame)
     ledger = execution.ledger = Ledger(execution, limits)
@@ -400,7 +400,7 @@ def _told(execution: Execution, listener: Listener) -> Callable[[Record], None]:
         if execution.earlier is not None and execution.program.tracks_progress:
             follower.expander.load_progress(execution.earlier([]))
         history.extend(record)
-        for event in follower.news():
+        for event in follower.new_events():
             listener(event)
 
     return emit

@@ -64,7 +64,7 @@ class OpenFork(Protocol):
         ...
 
     @property
-    def held(self) -> Iterable[Json]:
+    def held_results(self) -> Iterable[Json]:
         """The results so far that are in memory."""
         ...
 
@@ -174,7 +174,7 @@ class RuntimeContext:
         self.first, self.depth = outer.first or outer, outer.depth + 1
         self.checks_end = True  # an enclosing fork may have failed
 
-    def serving(self) -> Services:
+    def current_services(self) -> Services:
         """Return the services of the run."""
         if self.services is None:
             # Threads may call concurrently: all get the first instance.
@@ -187,7 +187,7 @@ class RuntimeContext:
         """Monitor of waiting branches; None if they wait in the process."""
         return None if self.services is None else self.services.suspension
 
-    def waiting(
+    def open_token(
         self, call: Call, kept: AnswerRecorder | None = None
     ) -> AbstractContextManager[TokenWait]:
         """Keep the token of a call open while the block runs.
@@ -196,7 +196,7 @@ class RuntimeContext:
             call: The call.
             kept: Records answers before their senders get a reply; None to record nothing.
         """
-        return self.serving().desk.waiting(call, self.clock, kept)
+        return self.current_services().task_token_service.open_token(call, self.clock, kept)
 
     def bucket(self, name: str) -> Bucket:
         """Return a bound bucket.
@@ -249,15 +249,15 @@ class RuntimeContext:
         if self.deadline is not None and self.now() > self.deadline:
             raise ExecutionTimeout
 
-    def raise_if_ended(self, at: Frame) -> None:
+    def raise_if_ended(self, frame: Frame) -> None:
         """Raise the end of this part of the execution that user code has suppressed.
 
         Call it after user code if `checks_end` is set. The code may have caught its cancellation
         and answered, or blocked the event loop beyond the deadline. Only on an event loop.
         """
-        if self.deadline is not None and (self.expired or at.now > self.deadline):
+        if self.deadline is not None and (self.expired or frame.now > self.deadline):
             raise ExecutionTimeout
-        if at.is_stopped() or (COUNTED and self.is_cancelled()):
+        if frame.is_stopped() or (COUNTED and self.is_cancelled()):
             from asyncio import CancelledError
 
             raise CancelledError
@@ -295,7 +295,7 @@ class RuntimeContext:
         finally:
             self.clock.real_ends()
 
-    async def within_middleware(self, at: Frame, effect: Effect, last: Proceed, limit: int) -> Json:
+    async def within_middleware(self, frame: Frame, effect: Effect, last: Proceed, limit: int) -> Json:
         """Return the answer to an effect within the middleware of the run.
 
         Args:
@@ -312,7 +312,7 @@ class RuntimeContext:
 
         async def proceed(effect: Effect) -> Json:
             try:
-                self._catch_up(at)
+                self._catch_up(frame)
             except BaseException as end:  # the end of this part is no `Exception`; others propagate
                 if is_cancellation(end):  # user code may catch it repeatedly
                     raise RuntimeError("this part of the execution has ended") from None
@@ -322,18 +322,18 @@ class RuntimeContext:
         try:
             answer = await perform(self.middleware, effect, proceed, limit)
         except Exception:  # a timeout that has passed takes precedence
-            self._catch_up(at)
+            self._catch_up(frame)
             raise
-        self._catch_up(at)
+        self._catch_up(frame)
         return answer
 
-    def _catch_up(self, at: Frame) -> None:
+    def _catch_up(self, frame: Frame) -> None:
         """Advance a machine to the current time; raise the end of its part of the execution, if
         any.
         """
-        at.now = max(at.now, self.now())
+        frame.now = max(frame.now, self.now())
         if self.checks_end:
-            self.raise_if_ended(at)
+            self.raise_if_ended(frame)
 
     async def pause(self, seconds: float) -> None:
         """Wait on the clock of the execution."""
@@ -343,7 +343,7 @@ class RuntimeContext:
         await asyncio.sleep(seconds)
 
     def advance(
-        self, at: Frame, what: str, details: dict[str, Json], time: float | None = None
+        self, frame: Frame, what: str, details: dict[str, Json], time: float | None = None
     ) -> None:
         """Record that a request was accepted.
 
@@ -353,21 +353,21 @@ class RuntimeContext:
             details: Details of the event.
             time: Time in epoch seconds, None for now.
         """
-        at.emit(
-            (ADVANCED, self.now() if time is None else time, at, at.visit, at.step, what, details)
+        frame.emit(
+            (ADVANCED, self.now() if time is None else time, frame, frame.visit, frame.step, what, details)
         )
 
-    def new_request(self, at: Frame, key: str, question: Question) -> ApprovalRequest:
+    def new_request(self, frame: Frame, key: str, question: Question) -> ApprovalRequest:
         """Return a new request with this key.
 
         Its time is now, even after a long recovery: the time for an answer starts when approvers
         can see the request.
         """
-        now, execution = self.now(), at.execution
+        now, execution = self.now(), frame.execution
         kind, body, plan = question
         if self.deadline is not None:  # after it no answer counts
             plan = {**plan, "deadline": self.deadline - now}
-        return ApprovalRequest.make(at.execution_id, key, kind, body, plan, now, execution.redrives)
+        return ApprovalRequest.make(frame.execution_id, key, kind, body, plan, now, execution.redrives)
 
     def wait_for(self, execution: Result, key: str) -> NoReturn:
         """Suspend the effect of *key* until *execution* continues.

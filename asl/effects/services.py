@@ -148,7 +148,7 @@ class Services:
         return ToolRegistry(self.boxes)
 
     @shared_cached_property
-    def desk(self) -> TaskTokens:
+    def task_token_service(self) -> TaskTokens:
         """The task token service of the run: the caller's, or one of its own."""
         if self.tokens is not None:
             return self.tokens

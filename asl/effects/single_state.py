@@ -422,7 +422,7 @@ class _SingleState:
     # Inspection data
 
     def _inspected(self, frame: Frame, data: Json, variables: dict[str, Json]) -> dict[str, Json]:
-        at = frame.replayed(0, variables, frame.execution.started, frame.usage, frame.retries)
+        at = frame.frame_at(0, variables, frame.execution.started, frame.usage, frame.retries)
         at.step, at.item, at.entered = self.step, frame.item, frame.execution.started
         seen: dict[str, Json] = {"input": data}
         with suppress(StateError):

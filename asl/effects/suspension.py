@@ -30,14 +30,14 @@ class SuspensionMonitor:
 
     def __init__(self, now: Callable[[], float], least: float) -> None:
         self.now = now
-        self.least = least
+        self.minimum = least
         self.active = 1
         """Number of branches that work, or are about to start."""
         self._waiting: dict[asyncio.Future[None], str] = {}
 
     def is_long(self, until: float) -> bool:
         """Return whether a wait until an epoch second may suspend the execution."""
-        return until - self.now() >= self.least
+        return until - self.now() >= self.minimum
 
     def enter(self) -> None:
         """Count the start of a branch."""

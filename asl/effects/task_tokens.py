@@ -76,11 +76,11 @@ class InvalidOutput(TokenError):
 class AnswerRecorder(Protocol):
     """Records answers to a task durably; called on its event loop."""
 
-    def keep(self, answer: Json, failure: CallbackError | None) -> None:
+    def record_answer(self, answer: Json, failure: CallbackError | None) -> None:
         """Record the answer."""
         ...
 
-    def signed(self) -> None:
+    def record_heartbeat(self) -> None:
         """Record a heartbeat."""
         ...
 
@@ -219,7 +219,7 @@ class TaskTokens(TaskTokenService):
     def _sign(self, token: str) -> None:
         with self._changed:
             wait = self._found(token)
-        wait.sign()
+        wait.heartbeat()
 
     def _taken(self, activity: str, worker: str | None, until: float) -> tuple[str | None, Json]:
         with self._changed:
@@ -248,13 +248,13 @@ class TaskTokens(TaskTokenService):
 
     # For effects
 
-    def waits(self, token: str) -> bool:
+    def is_open(self, token: str) -> bool:
         """Return whether a state waits here for the answer to a token."""
         with self._changed:
             return token in self._open
 
     @contextmanager
-    def waiting(
+    def open_token(
         self, call: Call, clock: Clock, kept: AnswerRecorder | None = None
     ) -> Iterator[TokenWait]:
         """Keep the token of a call open while the block runs, on the running event loop.
@@ -333,7 +333,7 @@ class TokenWait:
 
         self.kept = kept
 
-        self.desk = desk
+        self.service = desk
         self.token = call.token
         self.state = call.state_name
         self.clock = clock
@@ -357,7 +357,7 @@ class TokenWait:
                 f"the task of the token {self.token} is closed: its execution has ended"
             )
 
-    def sign(self) -> None:
+    def heartbeat(self) -> None:
         """Take a heartbeat, from any thread.
 
         Raises:
@@ -405,7 +405,7 @@ class TokenWait:
 
     def _sign(self) -> None:
         if self.kept is not None:
-            self.kept.signed()
+            self.kept.record_heartbeat()
         self._arm()
         self.beat()
 
@@ -413,7 +413,7 @@ class TokenWait:
         if self.answer.done():
             return
         if self.kept is not None:
-            self.kept.keep(answer, failure)
+            self.kept.record_answer(answer, failure)
         if failure is None:
             self.answer.set_result(answer)
         else:
@@ -425,7 +425,7 @@ class TokenWait:
 
     def _arm(self) -> None:
         if self in self.clock.outside:
-            self.clock.outside[self] = self.desk.patience
+            self.clock.outside[self] = self.service.patience
 
 
 OpenToken: TypeAlias = Callable[[Call], AbstractContextManager[TokenWait]]

@@ -123,11 +123,11 @@ class Performer(Protocol):
         """Wait on the clock of the execution."""
         ...
 
-    def desk(self) -> TaskTokenApi:
+    def task_token_service(self) -> TaskTokenApi:
         """Return the task token service of the run."""
         ...
 
-    def remember(self, at: Frame, request: Json) -> Json:
+    def remember(self, frame: Frame, request: Json) -> Json:
         """Perform a memory request of an agent during its call; safe from any thread."""
         ...
 
@@ -163,7 +163,7 @@ class Call:
     progress: tuple[float, str] | None = None
     """The latest report: percentage and message."""
     sandbox: Callable[[str], Mapping[str, Json] | None] | None = None
-    """Returns the sandbox settings of a tool that is listed; raises as `Agent.confined`."""
+    """Returns the sandbox settings of a tool that is listed; raises as `Agent.confine`."""
     hide: Callable[[Json], Json] = staticmethod(lambda value: value)
     """Removes redacted data from a value."""
     listener: Callable[[str], object] | None = None
@@ -182,15 +182,15 @@ class Call:
     place: TurnPlace | None = None
     """Place in a turn that may pause for approvals; None if no tool requires consent."""
 
-    def __init__(self, at: Frame, target: Target, options: CallOptions | None) -> None:
-        self.at = at
+    def __init__(self, frame: Frame, target: Target, options: CallOptions | None) -> None:
+        self.at = frame
         """The frame of the calling machine."""
         self.target = target
         self._options = options
         if options is not None and "turn" in options.blocks:
             self.place = options.blocks["turn"]
         if options is not None and options.timeout is not None:
-            self.deadline = at.now + (options.left(at.now) or 0.0)
+            self.deadline = frame.now + (options.left(frame.now) or 0.0)
 
     @property
     def state_name(self) -> str:
@@ -225,7 +225,7 @@ class Call:
     @property
     def tokens(self) -> TaskTokenApi:
         """The task token service of the run."""
-        return self.performer.desk()
+        return self.performer.task_token_service()
 
     @property
     def model(self) -> str | None:
@@ -282,7 +282,7 @@ class Call:
 
         Both are empty without limits.
         """
-        return self.at.remaining()
+        return self.at.remaining_budgets()
 
     def _block(self, name: str) -> Any:
         return None if self._options is None else self._options.blocks.get(name)
@@ -290,7 +290,7 @@ class Call:
     @property
     def reservation(self) -> Reservation | None:
         """The budget reservation of the call, None without one."""
-        return None if self._options is None else self._options.within
+        return None if self._options is None else self._options.enclosing
 
     @property
     def execution_id(self) -> str:
@@ -484,7 +484,7 @@ class Agent:
         """
         return self
 
-    async def confined(self, settings: Mapping[str, Json], tool: str) -> Agent:
+    async def confine(self, settings: Mapping[str, Json], tool: str) -> Agent:
         """Return the agent in a sandbox (8.9).
 
         Args:
@@ -541,18 +541,18 @@ OpenAgents: TypeAlias = "dict[object, Agent]"
 class Openable(Protocol):
     """A factory of agents with own resources (processes, connections) in each run."""
 
-    def open_agent(self, held: OpenAgents) -> Agent:
+    def open_agent(self, open_agents: OpenAgents) -> Agent:
         """Return the agent of one run; agents that it needs are opened in *held* as well."""
         ...
 
 
-def open_agent(agent: Agent | Openable, held: OpenAgents) -> Agent:
+def open_agent(agent: Agent | Openable, open_agents: OpenAgents) -> Agent:
     """Return the agent of one run: the same one for every use in the run."""
     if not hasattr(agent, "open_agent"):
         return agent
-    if agent not in held:
-        held[agent] = agent.open_agent(held)
-    return held[agent]
+    if agent not in open_agents:
+        open_agents[agent] = agent.open_agent(open_agents)
+    return open_agents[agent]
 
 
 class CallbackHandler(AgentWrapper):

@@ -18,11 +18,11 @@ __all__ = [
 ]
 
 
-def excess_error(account: Account, name: str, at: Spender) -> StateError | BudgetOverrun:
+def excess_error(account: Account, name: str, frame: Spender) -> StateError | BudgetOverrun:
     """Return the error for an exceeded limit: it fails this state, or one around it."""
-    state = account.limits.state or at.step.name
+    state = account.limits.state or frame.step.name
     error = StateError("States.BudgetExceeded", f"state '{state}': {excess_message(account, name)}")
-    if account.frame is None or account.frame is at:
+    if account.frame is None or account.frame is frame:
         return error
     return BudgetOverrun(account.frame, account.visit, error)
 
@@ -68,7 +68,7 @@ def _unreported(state: str, fault: str) -> StateError:
     )
 
 
-def record_excess(at: Spender, account: Account, name: str) -> None:
+def record_excess(frame: Spender, account: Account, name: str) -> None:
     """Record in the history, once, that a limit is exceeded."""
     if account.excess_recorded:
         return
@@ -80,12 +80,12 @@ def record_excess(at: Spender, account: Account, name: str) -> None:
         "spent": reported_amount(name, account.used(name)),
         "action": account.action,
     }
-    at.note("BudgetExceeded", details)
+    frame.note("BudgetExceeded", details)
 
 
-def emit_alerts(at: Spender, account: Account) -> None:
+def emit_alerts(frame: Spender, account: Account) -> None:
     """Emit the alerts whose share of the limit is reached, once each."""
-    alerts, name = account.limits.alerts, account.alerting
+    alerts, name = account.limits.alerts, account.alert_limit
     while account.alerted < len(alerts):
         found = alerts[account.alerted]
         if not account.has_reached(name, found.percent):
@@ -100,12 +100,12 @@ def emit_alerts(at: Spender, account: Account) -> None:
             **found.details,
         }
         if found.message is not None:
-            details["message"] = _message(at, found.message)
-        at.note("BudgetAlert", details)
+            details["message"] = _message(frame, found.message)
+        frame.note("BudgetAlert", details)
 
 
-def _message(at: Spender, message: Any) -> Json:
+def _message(frame: Spender, message: Any) -> Json:
     try:
-        return message(at.execution.input, at)
+        return message(frame.execution.input, frame)
     except StateError as error:  # an alert never fails the state that it reports
         return f"({error})"

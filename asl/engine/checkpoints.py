@@ -134,14 +134,14 @@ class Checkpoint(NamedTuple):
             return {}
         return {"budget": Ledger.read(execution, self.spent[LEDGER]).report()}
 
-    def kept(self) -> Json:
+    def to_record(self) -> Json:
         """Return the checkpoint as a JSON object for `read`."""
         fields = {name: getattr(self, name) for name in self._fields}
         return {**fields, "variables": dict(self.variables), "path": list(self.path)}
 
     @classmethod
     def read(cls, kept: Json) -> Checkpoint:
-        """Return the checkpoint of a JSON object made by `kept`."""
+        """Return the checkpoint of a JSON object made by `to_record`."""
         return cls(**{**kept, "path": tuple(kept["path"])})
 
 

@@ -19,7 +19,7 @@ from asl.states.effects import ABSENT, Record
 __all__ = ["events_after_error", "events_after_state"]
 
 
-def events_after_state(teller: EventSequencer, record: Record, event: Event) -> Iterator[Event]:
+def events_after_state(sequencer: EventSequencer, record: Record, event: Event) -> Iterator[Event]:
     """Yield the events that a state emits on its entry or exit."""
     entered = event.type.endswith("StateEntered")
     if not entered and not event.type.endswith("StateExited"):
@@ -32,26 +32,26 @@ def events_after_state(teller: EventSequencer, record: Record, event: Event) -> 
     hook = None if emitting.hooks is None else emitting.hooks.get("enter" if entered else "exit")
     if hook is not None:
         data = event.details["input" if entered else "output"]
-        yield _by_hook(teller, hook, frame, time, visit, emitting, data)
+        yield _by_hook(sequencer, hook, frame, time, visit, emitting, data)
     if emitting.feedback is not None and not entered:
-        yield from _asked(teller, emitting.feedback, frame, time, visit, emitting, rest)
+        yield from _asked(sequencer, emitting.feedback, frame, time, visit, emitting, rest)
 
 
-def events_after_error(teller: EventSequencer, record: Record) -> Iterator[Event]:
+def events_after_error(sequencer: EventSequencer, record: Record) -> Iterator[Event]:
     """Yield the events that a failing state emits, whether its error is caught or not."""
     _, time, frame, visit, step, error, *_ = record
     hook = None if step is None or step.hooks is None else step.hooks.get("error")
     if hook is not None:
-        entry = teller.thread(frame).entered(visit)
+        entry = sequencer.thread(frame).entry_event(visit)
         data = {} if entry is None else entry.details["input"]
-        cause = redact_text(error.cause or "", teller.failed)
+        cause = redact_text(error.cause or "", sequencer.failed)
         failure = {"Error": error.name or "", "Cause": cause}
         document = {**data, **failure} if type(data) is dict else failure
-        yield _by_hook(teller, hook, frame, time, visit, step, document)
+        yield _by_hook(sequencer, hook, frame, time, visit, step, document)
 
 
 def _by_hook(
-    teller: EventSequencer,
+    sequencer: EventSequencer,
     hook: EventHook,
     frame: Frame,
     time: float,
@@ -59,18 +59,18 @@ def _by_hook(
     step: Step,
     data: Json,
 ) -> Event:
-    at = teller.replayed(frame, time, visit)
+    at = sequencer.frame_at(frame, time, visit)
     at.step = step
     event = EMITTED
     try:
         details = hook.details(data, at)
     except StateError as error:
         event, details = "EventWarning", error_details(error)
-    return teller.event(frame, time, event, (*frame.place, step.name), details)
+    return sequencer.event(frame, time, event, (*frame.place, step.name), details)
 
 
 def _asked(
-    teller: EventSequencer,
+    sequencer: EventSequencer,
     ask: BuildRequest,
     frame: Frame,
     time: float,
@@ -80,10 +80,10 @@ def _asked(
 ) -> Iterator[Event]:
     """Yield the feedback request of a Task that succeeded."""
     answer, _, before, *_ = rest
-    entry = teller.thread(frame).entered(visit)
+    entry = sequencer.thread(frame).entry_event(visit)
     if answer is ABSENT or entry is None:
         return
-    at = teller.replayed(frame, time, visit, before)
+    at = sequencer.frame_at(frame, time, visit, before)
     at.step, at.entered = step, entry.timestamp
     event, details = "FeedbackRequested", {"feedbackId": f"{frame.execution_id}:{at.visit_key}"}
     try:
@@ -94,4 +94,4 @@ def _asked(
         if asked is None:
             return
         details |= asked
-    yield teller.state_event(frame, time, step, event, details)
+    yield sequencer.state_event(frame, time, step, event, details)

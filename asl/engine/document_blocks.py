@@ -39,7 +39,7 @@ def document_block(execution: Execution, name: str) -> Mapping[str, Json] | None
 
     A child execution has the blocks of the execution that it belongs to.
     """
-    whole = execution.whole
+    whole = execution.outermost
     try:
         own = computed_blocks(whole).get(name)
     except StateError:  # the execution has failed with this error at its start

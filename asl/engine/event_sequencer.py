@@ -59,7 +59,7 @@ class EventThread:
         self.visit = visit
         self._begin()
 
-    def entered(self, visit: int) -> Event | None:
+    def entry_event(self, visit: int) -> Event | None:
         """Return the entry event of a visit, None if it is not the current one."""
         return self.entry if visit == self.visit else None
 
@@ -128,7 +128,7 @@ class EventSequencer:
             details = redact_quotes(redact_details(type, details, step.redact), quoted)
         return self.event(frame, time, type, (*frame.place, step.name), details)
 
-    def entered(self, frame: Frame, time: float, visit: int, step: Step, data: Json) -> Event:
+    def entry_event(self, frame: Frame, time: float, visit: int, step: Step, data: Json) -> Event:
         """Return the entry event of a visit."""
         strand = self.thread(frame)
         strand.enter(visit)
@@ -137,7 +137,7 @@ class EventSequencer:
         strand.entry = self.state_event(frame, time, step, f"{step.type}StateEntered", details)
         return strand.entry
 
-    def replayed(
+    def frame_at(
         self,
         frame: Frame,
         time: float,
@@ -147,7 +147,7 @@ class EventSequencer:
         retry: int = 0,
     ) -> Frame:
         """Return the frame of a visit, to evaluate pure expressions again."""
-        at = frame.replayed(visit, variables, time, usage, retry)
+        at = frame.frame_at(visit, variables, time, usage, retry)
         at.execution = self.life
         return at
 
@@ -157,7 +157,7 @@ class EventSequencer:
         """
         if not needs_state_name(error):
             return error.cause
-        entry = self.thread(frame).entered(visit)
+        entry = self.thread(frame).entry_event(visit)
         if entry is None:  # the state was not entered
             return f"Before the state '{state}': {error.cause}"
         return (

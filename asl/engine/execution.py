@@ -173,7 +173,7 @@ class Execution:
         return self
 
     @property
-    def whole(self) -> "Execution":
+    def outermost(self) -> "Execution":
         """The execution whose history contains the events of this one."""
         return self
 
@@ -186,7 +186,7 @@ class Execution:
     def count_received(self, size: int) -> None:
         """Count the bytes of a value from outside as work and as memory."""
         self.meter().built += size
-        self.whole.busy += size // STEP_BYTES
+        self.outermost.busy += size // STEP_BYTES
 
     def count_work(self) -> bool:
         """Count the work of the evaluations of a state and reset its meter.

@@ -151,14 +151,14 @@ class Frame:
         """Return the frame in which `ItemSelector` is evaluated: the item, in the parent's
         state.
         """
-        at = self.replayed(-1, self.variables, self.now, self.usage)
+        at = self.frame_at(-1, self.variables, self.now, self.usage)
         at._replay = None
         if self.parent is not None:
             at.step, at.entered = self.parent.step, self.parent.entered
             at._tried = at.visit, self.parent.attempts
         return at
 
-    def replayed(
+    def frame_at(
         self,
         visit: int,
         variables: dict[str, Json],
@@ -209,7 +209,7 @@ class Frame:
         if delivery is not None:
             delivery.open((*self.place, self.step.name), scope.block)
 
-    def listening(self) -> Any:
+    def child_listener(self) -> Any:
         """Return the listener of an execution that the current state starts, None without one."""
         within = getattr(self.execution.listener, "within", None)
         return None if within is None else within((*self.place, self.step.name))
@@ -397,7 +397,7 @@ class Frame:
         self.draws = self.visit, draws + 1 if visit == self.visit else 1
         return int(digest(self.execution.id, self.path, *self.draws)[:32], 16)
 
-    def reported(self, result: Json) -> CallUsage:
+    def reported_usage(self, result: Json) -> CallUsage:
         """Return the usage that a raw result reports."""
         return reported_usage(result if type(result) is dict else {}, self.execution.prices)
 
@@ -408,10 +408,10 @@ class Frame:
             self.note("UsageWarning", {"reason": f"{used.fault} is no usage, so it is ignored"})
         return used
 
-    def remaining(self) -> dict[str, dict[str, Json]]:
+    def remaining_budgets(self) -> dict[str, dict[str, Json]]:
         """Return the remaining amounts of limits, by `workflow` and `state`."""
         ledger = self.execution.ledger
-        return {"workflow": {}, "state": {}} if ledger is None else ledger.remaining(self)
+        return {"workflow": {}, "state": {}} if ledger is None else ledger.remaining_budgets(self)
 
     @property
     def attempts(self) -> dict[int, tuple[int, float]]:

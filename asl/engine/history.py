@@ -105,7 +105,7 @@ class HistoryExpander(EventSequencer):
             yield from events_after_error(self, record)
         if self.progress is None:
             return
-        for frame, step, index, type, details in self.progress.after(record, events):
+        for frame, step, index, type, details in self.progress.events_after(record, events):
             if frame is None or step is None:
                 yield self.event(None, record[1], type, (), details)
             elif index is None:
@@ -197,12 +197,12 @@ class HistoryExpander(EventSequencer):
     ) -> Iterator[Event]:
         first = visit - length
         self._know_item(frame)
-        at, strand = self.replayed(frame, time, first, variables, usage), self.thread(frame)
+        at, strand = self.frame_at(frame, time, first, variables, usage), self.thread(frame)
         for entered in range(first, visit):
             assert step is not None
             if entered > strand.visit:  # otherwise the state is redriven
                 yield from self._told(frame, time, step, data)
-                yield self.entered(frame, time, entered, step, data)
+                yield self.entry_event(frame, time, entered, step, data)
             before = at.variables
             try:
                 following, output = advance(at, step, data)
@@ -217,7 +217,7 @@ class HistoryExpander(EventSequencer):
         elif after.work is not None:
             if visit > strand.visit:
                 yield from self._told(frame, time, after, data_now)
-                yield self.entered(frame, time, visit, after, data_now)
+                yield self.entry_event(frame, time, visit, after, data_now)
             yield from self._begun(time, frame, visit, after, data_now, variables_now, usage, 0)
 
     def _know_item(self, frame: Frame) -> None:
@@ -242,7 +242,7 @@ class HistoryExpander(EventSequencer):
         """Yield the events of an attempt; its parameters are computed again, because they are
         pure.
         """
-        at, strand = self.replayed(frame, time, visit, variables, usage, retry), self.thread(frame)
+        at, strand = self.frame_at(frame, time, visit, variables, usage, retry), self.thread(frame)
         assert strand.entry is not None  # an attempt starts from the entered data
         at.step, at.entered = step, strand.began
         strand.handed_over = False

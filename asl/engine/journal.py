@@ -48,7 +48,7 @@ class Journal(Protocol):
 
     at_work: set[int]
     """The executions that may write in the same transaction."""
-    reached: Callable[[str], object]
+    on_fail_point: Callable[[str], object]
     """Called at named points, for tests that kill the process there."""
     commit_soon: Callable[[], object]
     """Makes all entries durable by the end of this turn of the event loop."""
@@ -120,7 +120,7 @@ class Journal(Protocol):
         """
         ...
 
-    def put_request(self, asked: ApprovalRequest, received: bool = False) -> None:
+    def put_request(self, request: ApprovalRequest, received: bool = False) -> None:
         """Store a new request, or the new status of an open one.
 
         Args:
@@ -147,11 +147,11 @@ class Journal(Protocol):
         """
         ...
 
-    def drop_request(self, asked: ApprovalRequest) -> None:
+    def drop_request(self, request: ApprovalRequest) -> None:
         """Delete a request and its answer."""
         ...
 
-    def decision(self, asked: ApprovalRequest) -> Json:
+    def decision(self, request: ApprovalRequest) -> Json:
         """Return the recorded decision on a request, None without one."""
         ...
 

@@ -110,7 +110,7 @@ def write_spending(execution: Execution) -> Json:
         write_usage(execution.usage),
         *map(write_totals, tables),
     ]
-    return written if execution.ledger is None else [*written, execution.ledger.written()]
+    return written if execution.ledger is None else [*written, execution.ledger.to_json()]
 
 
 def read_spending(written: Json, execution: Execution) -> None:

@@ -147,7 +147,7 @@ class Ledger:
         self._surround(joined, now, self.assumed)
 
     def attach_parent(
-        self, parent: "Ledger", at: Spender, counted: ExecutionSpending, now: float
+        self, parent: "Ledger", frame: Spender, counted: ExecutionSpending, now: float
     ) -> None:
         """Spend from the accounts of a parent execution as well.
 
@@ -158,9 +158,9 @@ class Ledger:
             now: Current time in epoch seconds.
         """
         self.waiting = parent.waiting
-        parent.past_usage.restore(self.past_usage.written())
+        parent.past_usage.restore(self.past_usage.to_json())
         self.past_usage = parent.past_usage
-        lenders, spent = parent.accounts(at), self.execution.usage
+        lenders, spent = parent.accounts(frame), self.execution.usage
         own = {
             **NOTHING,
             "MaxCost": spent.cost - counted.usage.cost,
@@ -197,25 +197,25 @@ class Ledger:
             if isinstance(account, ParentAccount):
                 account.detach_parent()
 
-    def accounts(self, at: Spender) -> list[Account]:
+    def accounts(self, frame: Spender) -> list[Account]:
         """Return the accounts around a call, from the widest to that of the state itself."""
-        step = at.step
-        around = self.whole if at.parent is None else self._around(at, at.parent)
+        step = frame.step
+        around = self.whole if frame.parent is None else self._around(frame, frame.parent)
         if step.budget is None:
             return around
-        return [*around, self._account(at, step.budget, at.visit, False, step.name)]
+        return [*around, self._account(frame, step.budget, frame.visit, False, step.name)]
 
-    def _around(self, at: Spender, parent: Spender) -> list[Account]:
+    def _around(self, frame: Spender, parent: Spender) -> list[Account]:
         """Return the accounts around a machine: the same for all machines forked with it."""
         known = parent.around
-        if known is not None and known[0] is at.origin:
+        if known is not None and known[0] is frame.origin:
             return known[1]
-        step, visit, _ = at.origin
+        step, visit, _ = frame.origin
         around = self.whole if parent.parent is None else self._around(parent, parent.parent)
-        budget = step.budget if at.scope is None else _included(at.scope.limits, step.name)
+        budget = step.budget if frame.scope is None else _included(frame.scope.limits, step.name)
         if budget is not None:
             around = [*around, self._account(parent, budget, visit, True, step.name)]
-        parent.around = at.origin, around
+        parent.around = frame.origin, around
         return around
 
     def _account(
@@ -236,22 +236,22 @@ class Ledger:
         if around:
             self.visits[key] = account
 
-    def remaining(self, at: Spender) -> dict[str, dict[str, Json]]:
+    def remaining_budgets(self, frame: Spender) -> dict[str, dict[str, Json]]:
         """Return the remaining amounts of limits, by `workflow` and `state`."""
-        own = self.accounts(at)[-1]
+        own = self.accounts(frame)[-1]
         workflow: dict[str, Json] = {}
         for account in self.whole:
             if not isinstance(account, ParentAccount):
-                account.refresh(at.now)
+                account.refresh(frame.now)
                 for name, left in account.left.items():
                     workflow[name] = min(workflow.get(name, left), left)
-        return {"workflow": workflow, "state": own.left if own.frame is at else {}}
+        return {"workflow": workflow, "state": own.left if own.frame is frame else {}}
 
     # Before a call
 
     def admit(
         self,
-        at: Spender,
+        frame: Spender,
         agent: str,
         model: str | None = None,
         estimate: Estimate | None = None,
@@ -270,11 +270,11 @@ class Ledger:
             StateError: A limit of the state does not allow the call.
             BudgetOverrun: A limit of an enclosing state or the workflow does not allow it.
         """
-        self._refresh(at)
-        call = Reservation(at, agent, self.accounts(at), parent)
+        self._refresh(frame)
+        call = Reservation(frame, agent, self.accounts(frame), parent)
         for account in call.accounts:
             if not account.quiet:
-                pause = apply_limits(at, call, self.workflow)
+                pause = apply_limits(frame, call, self.workflow)
                 if pause is not None:
                     return pause
                 break
@@ -288,17 +288,17 @@ class Ledger:
         if parent is not None:
             return self.begin(call)
         own = call.accounts[-1]
-        if own.frame is at:
+        if own.frame is frame:
             call.expect(own)
         return self._reserve(call)
 
-    def _refresh(self, at: Spender) -> None:
+    def _refresh(self, frame: Spender) -> None:
         """Read the spending of others, and start a new period if one has begun."""
         for account in self.around:
-            account.refresh(at.now)
+            account.refresh(frame.now)
         reset = self.workflow.limits.reset
         if reset is not None:
-            period = int((at.now - self.execution.started) // reset)
+            period = int((frame.now - self.execution.started) // reset)
             if period > self.workflow.period:
                 self.before += self.workflow.reset(period)["MaxCost"]
                 self.show_limit()
@@ -441,27 +441,27 @@ class Ledger:
         if failures:
             raise next((each for each in failures if isinstance(each, BudgetOverrun)), failures[0])
 
-    def _record_assumed(self, at: Spender, assumed: Amounts, used: CallUsage) -> None:
+    def _record_assumed(self, frame: Spender, assumed: Amounts, used: CallUsage) -> None:
         """Record the assumed usage of a call, with a warning if it reported nothing."""
         self.assumed = {**self.assumed, **add_amounts(self.assumed, assumed)}
         self.show_limit()
         if used.fault in UNREPORTED:
             details = {name: reported_amount(name, each) for name, each in assumed.items()}
-            at.note("UsageWarning", {"reason": UNREPORTED[used.fault], "assumed": details})
+            frame.note("UsageWarning", {"reason": UNREPORTED[used.fault], "assumed": details})
 
-    def _excesses(self, at: Spender, account: Account) -> Iterator[StateError | BudgetOverrun]:
+    def _excesses(self, frame: Spender, account: Account) -> Iterator[StateError | BudgetOverrun]:
         """Emit events for limits and shares that are reached; yield the errors of exceeded
         limits.
         """
         if account.limits.alerts:
-            emit_alerts(at, account)
-        name = account.exceeded
+            emit_alerts(frame, account)
+        name = account.exceeded_limit
         if name is not None:
-            record_excess(at, account, name)
+            record_excess(frame, account, name)
             if account.action == "Fail":
-                yield excess_error(account, name, at)
+                yield excess_error(account, name, frame)
 
-    def absorb(self, at: Spender, used: CallUsage, assumed: Amounts, found: bool = False) -> None:
+    def absorb(self, frame: Spender, used: CallUsage, assumed: Amounts, found: bool = False) -> None:
         """Count the usage of a child execution.
 
         Args:
@@ -475,21 +475,21 @@ class Ledger:
             StateError: A limit is exceeded.
             BudgetOverrun: A limit of an enclosing state or the workflow is exceeded.
         """
-        accounts = [each for each in self.accounts(at) if not isinstance(each, SharedBudget)]
-        call = Reservation(at, "", accounts)
+        accounts = [each for each in self.accounts(frame) if not isinstance(each, SharedBudget)]
+        call = Reservation(frame, "", accounts)
         call.used = used
         if assumed:
             for account in accounts if found else ():
                 account.recover(assumed)
             self.assumed = {**self.assumed, **add_amounts(self.assumed, assumed)}
             self.show_limit()
-        self.settle(call, at.step.name)
+        self.settle(call, frame.step.name)
 
     # Tools, used within the call of an agent
 
     def tool(
         self,
-        at: Spender,
+        frame: Spender,
         names: tuple[str, ...],
         categories: Collection[str],
         parent: Reservation | None,
@@ -506,16 +506,16 @@ class Ledger:
             StateError: A limit does not allow the call.
             BudgetOverrun: A limit of an enclosing state or the workflow does not allow it.
         """
-        self._refresh(at)
+        self._refresh(frame)
         tool = names[0].rpartition("/")[2]
-        call = Reservation(at, tool, self.accounts(at), parent, True)
+        call = Reservation(frame, tool, self.accounts(frame), parent, True)
         call.names, call.categories = names, categories
         for account in call.accounts:
             name = account.reached_of_tools(call)
             if name is None and account.action == "Fail":
-                name = account.reached(call)
+                name = account.reached_limit(call)
             if name is not None:
-                raise excess_error(account, name, at)
+                raise excess_error(account, name, frame)
         call.key = f"tool {tool}"
         call.own, call.known = self.past_usage.expect(call.key, UNKNOWN)
         return call
@@ -540,12 +540,12 @@ class Ledger:
             self.past_usage.learn(call.key, UNKNOWN)
         self.release(call)
 
-    def restore_tool_usage(self, at: Spender, used: Amounts) -> None:
+    def restore_tool_usage(self, frame: Spender, used: Amounts) -> None:
         """Count usage from before this process in the account of the current visit."""
-        if at.step.budget is not None:
-            account = self._account(at, at.step.budget, at.visit, False, at.step.name)
+        if frame.step.budget is not None:
+            account = self._account(frame, frame.step.budget, frame.visit, False, frame.step.name)
             if not account.restored:
-                account.add(used, at.now)
+                account.add(used, frame.now)
 
     def report(self) -> dict[str, Json]:
         """Return the spending by category, tag and attribution, and further totals of the
@@ -561,9 +561,9 @@ class Ledger:
 
     # People
 
-    def request(self, at: Spender, pause: Pause) -> dict[str, Json]:
+    def request(self, frame: Spender, pause: Pause) -> dict[str, Json]:
         """Return the body of a budget request."""
-        return pause.request(at, self.workflow.limits)
+        return pause.request(frame, self.workflow.limits)
 
     def decide(self, pause: Pause, record: Mapping[str, Json]) -> None:
         """Apply an approver's decision: lift the limits, set new ones, or keep them."""
@@ -596,21 +596,21 @@ class Ledger:
         found.restore(written)
         return found
 
-    def written(self) -> Json:
+    def to_json(self) -> Json:
         """Return the state of the ledger as JSON, for a recovery."""
-        visits = {key: each.written() for key, each in self.visits.items() if each.is_active}
+        visits = {key: each.to_json() for key, each in self.visits.items() if each.is_active}
         return {
-            "workflow": self.workflow.written(),
+            "workflow": self.workflow.to_json(),
             "visits": visits | self.kept,
             "questions": self.questions,
             "before": str(self.before),
             "assumed": write_amounts(self.assumed),
-            "open": {entry: write_amounts(call.rest) for entry, call in self.open.items()},
-            **self.past_usage.written(),
+            "open": {entry: write_amounts(call.remaining_usage) for entry, call in self.open.items()},
+            **self.past_usage.to_json(),
             "reserved": write_amounts(self.workflow.peak),
             "currency": self.workflow.limits.currency,
-            **({} if self.ceiling is None else {"ceiling": self.ceiling.written()}),
-            **self.attribution.written(),
+            **({} if self.ceiling is None else {"ceiling": self.ceiling.to_json()}),
+            **self.attribution.to_json(),
         }
 
     def restore(self, written: Json) -> None:
@@ -650,7 +650,7 @@ class Ledger:
                 account = Account(BudgetLimits("", {}))
                 account.restore(written)
                 account.recover(known)
-                self.kept[path] = account.written()
+                self.kept[path] = account.to_json()
 
 
 def _included(limits: BudgetLimits | None, state: str) -> CompileLimits | None:

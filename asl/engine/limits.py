@@ -108,7 +108,7 @@ class ReservedCall(Protocol):
         ...
 
     @property
-    def rest(self) -> Amounts:
+    def remaining_usage(self) -> Amounts:
         """Known remaining usage."""
         ...
 
@@ -190,12 +190,12 @@ class Account:
         self.limits = limits
         self.frame = frame
         self.visit = visit
-        self.most: Amounts = limits.most
+        self.most: Amounts = limits.amounts
         """The limits; an approver may lift them."""
         self.spent = NOTHING
         self.untouched = True
         """Whether nothing has been spent yet."""
-        self.counted = tuple(name for name in limits.most if counts_calls(name))
+        self.counted = tuple(name for name in limits.amounts if counts_calls(name))
         """Names of the limits on numbers of calls."""
         if self.counted:
             self.spent = {**NOTHING, **dict.fromkeys(self.counted, 0)}
@@ -204,7 +204,7 @@ class Account:
         """Outermost calls that hold a reservation."""
         self.quiet = True
         """Whether no limit and no threshold is reached."""
-        self.least: Amounts = limits.most
+        self.least: Amounts = limits.amounts
         """Amounts from which on a limit or threshold is reached."""
         if limits.fallbacks or limits.alerts or self.counted:
             self.watch()
@@ -214,7 +214,7 @@ class Account:
         limits, least = self.limits, dict(self.most)
         shares: list[tuple[str, Decimal | int]] = [(e.of, e.percent) for e in limits.fallbacks]
         if self.alerted < len(limits.alerts):
-            shares.append((self.alerting, limits.alerts[self.alerted].percent))
+            shares.append((self.alert_limit, limits.alerts[self.alerted].percent))
         for name, percent in shares:
             if name in least:
                 share = DOWN.divide(DOWN.multiply(self.most[name], percent), 100)
@@ -237,7 +237,7 @@ class Account:
         return self.frame is not None and self.frame.spending is self
 
     @property
-    def alerting(self) -> str:
+    def alert_limit(self) -> str:
         """Name of the limit to which the shares of alerts refer."""
         return "MaxCost" if "MaxCost" in self.most else "MaxTokens"
 
@@ -254,7 +254,7 @@ class Account:
         return self.most[name] - self.used(name)
 
     @property
-    def exceeded(self) -> str | None:
+    def exceeded_limit(self) -> str | None:
         """Name of the exceeded limit, None if there is none."""
         spent, lent = self.spent, self.child_usage
         for name, most in self.most.items():
@@ -262,7 +262,7 @@ class Account:
                 return name
         return None
 
-    def reached(self, call: ReservedCall | None = None) -> str | None:
+    def reached_limit(self, call: ReservedCall | None = None) -> str | None:
         """Return the name of the limit that does not allow a call, None if there is none.
 
         A limit of money or tokens without any spending is not reached, not even a limit of 0: an
@@ -313,7 +313,7 @@ class Account:
     def strict(self) -> bool:
         """Whether calls have to wait for their reservation."""
         action = self.action
-        return action in HARD or (action == "UseFallback" and self.reached() is None)
+        return action in HARD or (action == "UseFallback" and self.reached_limit() is None)
 
     def has_reached(self, name: str, percent: Decimal | int) -> bool:
         """Return whether this share of a limit has been spent.
@@ -353,7 +353,7 @@ class Account:
             size = known[name] if name in known else Decimal(most) / SHARES
             if busy and not (name in known and not size):
                 rest = most - self.used(name) - held[name]
-                if size > rest or (not call.proves(name) and self.unproven(name)):
+                if size > rest or (not call.proves(name) and self.has_unproven_call(name)):
                     return None
             share[name] = size
         if share:
@@ -361,7 +361,7 @@ class Account:
             self.held = {**held, **add_amounts(held, share)}
         return share
 
-    def unproven(self, name: str, call: ReservedCall | None = None) -> bool:
+    def has_unproven_call(self, name: str, call: ReservedCall | None = None) -> bool:
         """Return whether a running call that does not enclose *call* has no proven size."""
         return any(each.is_unproven(name, call) for each in self.calls)
 
@@ -416,7 +416,7 @@ class Account:
         """Return whether a call may have to wait for calls of other executions."""
         return False
 
-    def others_unproven(self, name: str, call: ReservedCall) -> bool:
+    def has_other_unproven_call(self, name: str, call: ReservedCall) -> bool:
         """Return whether another call with a reservation here has no proven size."""
         return any(each is not call and each.is_unproven(name, None) for each in self.calls)
 
@@ -495,7 +495,7 @@ class Account:
         self.watch()
         return before
 
-    def written(self) -> Json:
+    def to_json(self) -> Json:
         """Return the account as JSON."""
         return [
             write_amounts(self.spent),

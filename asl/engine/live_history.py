@@ -26,7 +26,7 @@ class LiveHistory:
         self.read = 0
         """Length of the flat history that has been read."""
 
-    def news(self) -> Iterator[Event]:
+    def new_events(self) -> Iterator[Event]:
         """Yield the events since the last call."""
         if not self.expander.count:
             yield self.expander.start()
@@ -44,7 +44,7 @@ class LiveHistory:
 
     def cause(self, error: StateError) -> str | None:
         """Return the cause for a catcher; for an error of the engine it names the state."""
-        for _ in self.news():
+        for _ in self.new_events():
             pass
         return self.expander.cause(error, *self.expander.origins[error])
 
@@ -81,6 +81,6 @@ def count_events(execution: Execution, *, exact: bool = True) -> None:
 def _events_in(execution: Execution) -> int | None:
     """Return the number of events in the history, None if it is full."""
     follower = open_live_history(execution)
-    for _ in follower.news():
+    for _ in follower.new_events():
         pass
     return None if follower.expander.full else follower.expander.count

@@ -61,7 +61,7 @@ class ChildExecution(Execution):
         return self
 
     @property
-    def whole(self) -> Execution:
+    def outermost(self) -> Execution:
         """The execution whose history contains the events of this one."""
         return self.run.whole
 
@@ -119,42 +119,42 @@ class ChildExecution(Execution):
 class MapRun:
     """A run: its names and its children (protocol `asl.states.effects.DistributedRun`)."""
 
-    begun = 0
+    started_children = 0
 
     def __init__(
-        self, at: Frame, machine: Machine, label: str, express: bool, pure: bool, emits: bool
+        self, frame: Frame, machine: Machine, label: str, express: bool, pure: bool, emits: bool
     ) -> None:
-        self.at = at
+        self.at = frame
         self.machine = machine
-        around = at.execution
+        around = frame.execution
         self.outer = around.run if isinstance(around, ChildExecution) else None
         """Enclosing run that contains this Map, None for none."""
         self.whole: Execution = around if self.outer is None else self.outer.whole
         """Execution whose history contains the events of the children."""
-        self.listener = at.listening()
+        self.listener = frame.child_listener()
         """Listener of the children, None without one."""
-        track = at.step.progress
-        self.tracking: Tracking | None = None if track is None else track(at.data, at)
+        track = frame.step.progress
+        self.tracking: Tracking | None = None if track is None else track(frame.data, frame)
         """Tracking of the Map's progress, None without one."""
-        tracks = at.execution.program.tracks_progress and (emits or self.tracking is not None)
-        self.progress = ProgressTracker(at.execution, whole=False) if tracks else None
+        tracks = frame.execution.program.tracks_progress and (emits or self.tracking is not None)
+        self.progress = ProgressTracker(frame.execution, whole=False) if tracks else None
         """Derives progress from records of the children, None if progress is not tracked."""
         self.observes = emits or self.listener is not None or self.progress is not None
         """Whether records of the children are needed."""
         self.pure = pure and not self.observes
         self.open: dict[int, Frame] = {}
         """Running children whose records are needed."""
-        workflow_id = f"{at.execution.workflow_id}/{label}"
+        workflow_id = f"{frame.execution.workflow_id}/{label}"
         self.identity: Identity = Identity(
             workflow_id=workflow_id, express=express, asynchronous=express
         )
         """Identity of the children."""
-        self.id = _uuid(digest(at.execution.id, at.visit_key, at.retries))
+        self.id = _uuid(digest(frame.execution.id, frame.visit_key, frame.retries))
         self.arn = f"{workflow_id.replace(':stateMachine:', ':mapRun:')}:{self.id}"
-        at.begin_fork()
-        self.view = at.child(0, machine, None, None).selector_frame()
+        frame.begin_fork()
+        self.view = frame.child(0, machine, None, None).selector_frame()
 
-    def selected(self, index: int, item: Json, source: str) -> Frame:
+    def item_selector_frame(self, index: int, item: Json, source: str) -> Frame:
         """Return the state's own machine with an item, as `ItemSelector` sees it."""
         view = self.view
         view.index, view.item, view.source = index, item, source
@@ -164,7 +164,7 @@ class MapRun:
     def child(self, index: int, data: Json, item: Json, source: str) -> Frame:
         """Return the frame of a child execution, at its first state."""
         at = self.at
-        self.begun = index + 1
+        self.started_children = index + 1
         execution = ChildExecution().of(at.execution, self)
         frame = Frame().init(execution, at.effects, self.machine.start, data, at.now)
         frame.parent, frame.origin = at, at.forking
@@ -256,7 +256,7 @@ class MapRun:
         tracking = self.tracking
         if self.progress is not None and tracking is not None:
             self.progress.begin(self.at, tracking, None if tracking.open else source.length)
-        child, kept, failed, aborted = fan.child, fan.ended, fan.failed, fan.aborted
+        child, kept, failed, aborted = fan.child, fan.on_end, fan.on_failure, fan.on_abort
         assert kept is not None
 
         def next_child(index: int) -> Any:
@@ -283,11 +283,11 @@ class MapRun:
             fan.length,
             next_child,
             fan.limit,
-            failed=on_failure,
-            ended=on_end,
-            aborted=on_abort,
-            held=fan.held,
-            timed=fan.timed,
+            on_failure=on_failure,
+            on_end=on_end,
+            on_abort=on_abort,
+            held_results=fan.held_results,
+            has_timeout=fan.has_timeout,
         )
 
     def _end(self, child: Any, status: str, details: dict[str, Json]) -> None:
@@ -304,12 +304,12 @@ class MapRun:
         if self.progress is None or self.tracking is None:
             return
         beside = at.child(-1, self.machine, None)  # none of the children has an event for it
-        for _, step, _, event, details in self.progress.counted(at, children):
+        for _, step, _, event, details in self.progress.events_after_count(at, children):
             assert step is not None  # the index of the Map itself
             path = (*at.place, step.name)
             self.whole.emit(self._tell(at.now, beside, 0, path, event, details))
 
-    def shown(self, child: Any, error: StateError) -> str:
+    def redacted_cause(self, child: Any, error: StateError) -> str:
         """Return the redacted cause of a child's failure."""
         expander = child.execution.expander
         return str(error) if expander is None else redact_text(str(error), expander.failed)

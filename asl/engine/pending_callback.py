@@ -82,7 +82,7 @@ class PendingCallback:
             and all(each is None or type(each) in (int, float) for each in [*times, *came])
             and type(self.worker) in (str, type(None))
             and (self.outcome is None or len(self.outcome) == 3)
-            and self.shown["taskToken"] == self.token
+            and self.view["taskToken"] == self.token
         )
 
     def answer(self) -> Json:
@@ -98,7 +98,7 @@ class PendingCallback:
         return output
 
     @property
-    def shown(self) -> dict[str, Json]:
+    def view(self) -> dict[str, Json]:
         """The request as workers see it."""
         shown: dict[str, Json] = {
             "type": self.kind,

@@ -74,7 +74,7 @@ class SharedBudget(Account):
         limits: BudgetLimits,
         length: float | None,
     ) -> None:
-        super().__init__(limits._replace(most={"MaxCost": most}, fallbacks=(), alerts=()))
+        super().__init__(limits._replace(amounts={"MaxCost": most}, fallbacks=(), alerts=()))
         self.label = label
         self.quiet = False
         self.budgets = budgets
@@ -182,7 +182,7 @@ class SharedBudget(Account):
             rest = most - self.used("MaxCost") - self.held["MaxCost"]
             alone = self.guesses and not call.proves("MaxCost")
             fits = size <= rest and not alone
-            waits = self.others(call) or (self.taken and rest <= 0)
+            waits = self.has_other_reservation(call) or (self.taken and rest <= 0)
             if self.strict and waits and not fits and (size or alone):
                 share = None
                 return
@@ -205,7 +205,7 @@ class SharedBudget(Account):
         shown = self.shown[call.entry] = _shown(call)
         if inner is not None:
             shown[:] = [shown[0] and inner.proves("MaxCost"), False]
-        known = call.rest.get("MaxCost", 0)
+        known = call.remaining_usage.get("MaxCost", 0)
         return [str(share["MaxCost"]), since, str(known), self.length, *shown, self.part]
 
     def begin(self, call: ReservedCall, part: ReservedPart, now: float) -> Share:
@@ -238,13 +238,13 @@ class SharedBudget(Account):
         """Return the unspent amount of a limit, including parts of others."""
         return self.most[name] - self.paid
 
-    def unproven(self, name: str, call: ReservedCall | None = None) -> bool:
+    def has_unproven_call(self, name: str, call: ReservedCall | None = None) -> bool:
         """Return whether a call of any execution has no proven size."""
-        return self.others_guess or super().unproven(name, call)
+        return self.others_guess or super().has_unproven_call(name, call)
 
-    def others_unproven(self, name: str, call: ReservedCall) -> bool:
+    def has_other_unproven_call(self, name: str, call: ReservedCall) -> bool:
         """Return whether another call, of any execution, has no proven size."""
-        return self.others_guess or super().others_unproven(name, call)
+        return self.others_guess or super().has_other_unproven_call(name, call)
 
     def is_busy(self) -> bool:
         """Return whether a call of any execution will end without waiting for a reservation."""
@@ -268,7 +268,7 @@ class SharedBudget(Account):
         self.calls.discard(call)
         self.shown.pop(call.entry, None)
 
-    def others(self, call: ReservedCall) -> bool:
+    def has_other_reservation(self, call: ReservedCall) -> bool:
         """Return whether a call other than *call* holds a reservation."""
         return bool(self.entries - {call.entry})
 
@@ -310,7 +310,7 @@ class SharedBudget(Account):
 
         self._change(now, act)
 
-    def take(
+    def reserve_part(
         self, entry: str, most: Decimal, before: Decimal, release: bool, now: float
     ) -> list[Decimal]:
         """Reserve a part for a whole execution, at most *most*; its calls draw on it.
@@ -339,7 +339,7 @@ class SharedBudget(Account):
         self._change(now, act)
         return found
 
-    def leave(self, entry: str, used: Decimal | int, now: float) -> None:
+    def release_part(self, entry: str, used: Decimal | int, now: float) -> None:
         """Replace the reservation of a whole execution by its spending, once."""
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
@@ -370,8 +370,8 @@ class PoolReservation(Account):
         release = limits.pool is not None and limits.pool.release
         amount, base = most, ZERO
         if pool.part is None:
-            amount, base = pool.take(entry, most, spent, release, now)
-        super().__init__(limits._replace(most={"MaxCost": amount}, fallbacks=(), alerts=()))
+            amount, base = pool.reserve_part(entry, most, spent, release, now)
+        super().__init__(limits._replace(amounts={"MaxCost": amount}, fallbacks=(), alerts=()))
         self.label = "MaxFromPool"
         self.base_spent = base
         """Spending of the execution before the reservation."""
@@ -383,8 +383,8 @@ class PoolReservation(Account):
         """Leave the pool with the spending or, without *release*, with the whole reservation."""
         if self.pool.part == self.entry:
             spent = self.spent["MaxCost"]
-            used = spent if release else max(spent, self.limits.most["MaxCost"])
-            self.pool.leave(self.entry, used, now)
+            used = spent if release else max(spent, self.limits.amounts["MaxCost"])
+            self.pool.release_part(self.entry, used, now)
 
 
 class ParentAccount(Account):
@@ -500,7 +500,7 @@ def join_shared_budgets(
             budgets,
             f"{each.field} {execution.workflow_id}",
             each.field,
-            each.most,
+            each.maximum,
             limits,
             each.length,
         )
@@ -522,9 +522,9 @@ def join_shared_budgets(
     for each in lenders:
         if isinstance(each, SharedBudget) and each.name == shared.name:
             shared.part = each.part
-    if pool.most is not None:
+    if pool.maximum is not None:
         spent = execution.usage.cost
-        joined.append(PoolReservation(shared, execution.id, pool.most, limits, spent, now))
+        joined.append(PoolReservation(shared, execution.id, pool.maximum, limits, spent, now))
     return [*joined, shared]
 
 

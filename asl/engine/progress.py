@@ -213,7 +213,7 @@ class ProgressTracker:
         fork.shown[None] = fork.mark(fork.percentage(self.weights))
         self.forks[frame.path, frame.visit] = fork
 
-    def counted(self, frame: "Frame", total: int) -> Iterator[ProgressEvent]:
+    def events_after_count(self, frame: "Frame", total: int) -> Iterator[ProgressEvent]:
         """Yield the events that follow from the number of children of a run."""
         fork = self.forks[frame.path, frame.visit]
         fork.total = total
@@ -242,7 +242,7 @@ class ProgressTracker:
             if (*fork.frame.place, fork.step.name) == path:
                 fork.reached.add(details["at"])
 
-    def after(self, record: Record, events: Sequence["Event"]) -> Iterator[ProgressEvent]:
+    def events_after(self, record: Record, events: Sequence["Event"]) -> Iterator[ProgressEvent]:
         """Yield the progress events that follow a record.
 
         Args:
@@ -378,7 +378,7 @@ class ProgressTracker:
             yield from self._reached(fork, each)
 
     def _reached(self, fork: _Fork, milestone: Milestone) -> Iterator[ProgressEvent]:
-        for event, details in milestone.told():
+        for event, details in milestone.events():
             yield fork.frame, fork.step, None, event, details
 
 
@@ -386,7 +386,7 @@ def _tracking(record: Record, step: Step, track: Track) -> Tracking | None:
     """Return the tracking of a visit that begins with a record, None without one."""
     kind, time, frame, visit, _, *rest = record
     data, variables = rest[5:] if kind == kinds.STRETCH else rest[:2]
-    at = frame.replayed(visit, variables, time, NO_USAGE)
+    at = frame.frame_at(visit, variables, time, NO_USAGE)
     at.step = step
     try:
         return track(data, at)

@@ -153,7 +153,7 @@ class Reservation:
         return call
 
     @property
-    def rest(self) -> Amounts:
+    def remaining_usage(self) -> Amounts:
         """Known remaining usage."""
         return self.known if self.nested is None else subtract_amounts(self.known, self.nested.used)
 
@@ -254,7 +254,7 @@ class Pause(NamedTuple):
     account: Account
     reason: str
 
-    def request(self, at: Spender, document: BudgetLimits) -> dict[str, Json]:
+    def request(self, frame: Spender, document: BudgetLimits) -> dict[str, Json]:
         """Return the body of the budget request.
 
         Args:
@@ -264,8 +264,8 @@ class Pause(NamedTuple):
         account, limits, most = self.account, self.account.limits, self.account.most
         prompt = f"{self.reason}: may the execution spend more?"
         body: dict[str, Json] = {
-            "state": at.step.name,
-            "path": [*at.place, at.step.name],
+            "state": frame.step.name,
+            "path": [*frame.place, frame.step.name],
             "prompt": prompt,
             "promptText": prompt,
             "options": ["approve", "reject"],
@@ -274,7 +274,7 @@ class Pause(NamedTuple):
                 "currency": document.currency,
                 "most": {name: reported_amount(name, each) for name, each in most.items()},
                 "spent": {name: reported_amount(name, account.used(name)) for name in most},
-                "at": format_timestamp(at.now),
+                "at": format_timestamp(frame.now),
             },
         }
         notify = limits.notify if limits.included else document.notify
@@ -391,10 +391,10 @@ class AccountShare:
             if not strict or (name in known and not size):
                 continue
             fits = size <= self.free(name) or size <= self.reserved(name)
-            if not fits or (name not in known and base.unproven(name, call)):
+            if not fits or (name not in known and base.has_unproven_call(name, call)):
                 if base.is_busy():
                     return None
-                if self.left(name) <= 0 or base.others_unproven(name, self.nested.root):
+                if self.left(name) <= 0 or base.has_other_unproven_call(name, self.nested.root):
                     return Refusal(account, name)
         return share
 
@@ -410,7 +410,7 @@ class AccountShare:
 # Reached limits
 
 
-def apply_limits(at: Spender, call: Reservation, workflow: Account) -> Pause | None:
+def apply_limits(frame: Spender, call: Reservation, workflow: Account) -> Pause | None:
     """Apply fallbacks, throttling and requests of reached limits to a call.
 
     Returns:
@@ -422,13 +422,13 @@ def apply_limits(at: Spender, call: Reservation, workflow: Account) -> Pause | N
     """
     spare = None
     for account in call.accounts:
-        name = account.reached(call)
+        name = account.reached_limit(call)
         if name is not None:
             action = account.action
             if action != "Continue" or account.doubtful:
-                record_excess(at, account, name)
+                record_excess(frame, account, name)
             if action == "Fail":
-                raise excess_error(account, name, at)
+                raise excess_error(account, name, frame)
             if action == "PauseAndNotify":
                 return Pause(account, excess_message(account, name))
             if action == "Throttle":
@@ -436,7 +436,7 @@ def apply_limits(at: Spender, call: Reservation, workflow: Account) -> Pause | N
             elif action == "UseFallback":
                 spare = spare or (account, name)
     if spare is not None or any(each.limits.fallbacks for each in call.accounts):
-        return _fall_back(at, call, workflow, spare)
+        return _fall_back(frame, call, workflow, spare)
     return None
 
 
@@ -452,7 +452,7 @@ def _document(call: Reservation, account: Account, workflow: Account) -> Account
 
 
 def _fall_back(
-    at: Spender, call: Reservation, workflow: Account, spare: tuple[Account, str] | None
+    frame: Spender, call: Reservation, workflow: Account, spare: tuple[Account, str] | None
 ) -> Pause | None:
     """Apply the fallback with the highest threshold that has been reached."""
     if call.accounts[-1].limits.priority == "critical":
@@ -470,7 +470,7 @@ def _fall_back(
             break
     else:
         if spare is not None:
-            raise excess_error(*spare, at)
+            raise excess_error(*spare, frame)
         return None
     call.applied = entry
     call.model, call.instead = entry.model, entry.agent
@@ -478,7 +478,7 @@ def _fall_back(
         return Pause(account, f"{entry.when} is reached")
     if entry.action == "Fail":
         raise StateError(
-            "States.BudgetExceeded", f"state '{at.step.name}': {entry.when} is reached"
+            "States.BudgetExceeded", f"state '{frame.step.name}': {entry.when} is reached"
         )
     if entry.action == "Throttle":
         call.delay += account.limits.delay

@@ -126,12 +126,12 @@ class Result:
     @property
     def pending(self) -> list[dict[str, Json]]:
         """Open approval requests of a `PAUSED` execution, as approvers see them."""
-        return [asked.shown for asked in self.waits.asked]
+        return [asked.view for asked in self.waits.asked]
 
     @property
     def pending_callbacks(self) -> list[dict[str, Json]]:
         """Tasks of a `PAUSED` execution in a store that wait for the answer to their token."""
-        return [task.shown for task in self.waits.tasks]
+        return [task.view for task in self.waits.tasks]
 
     @cached_property
     def output(self) -> Json:

@@ -46,7 +46,7 @@ class ResumePoint(NamedTuple):
     def ledger(self) -> Json:
         """The ledger of its budgets (`Ledger.written`), None without one."""
         ledger = self.result.execution.ledger
-        return None if ledger is None else ledger.written()
+        return None if ledger is None else ledger.to_json()
 
     def resume(self, frame: Frame, history: list[Any]) -> None:
         """Restore a top machine, and put the earlier records into its flat history."""

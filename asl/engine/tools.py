@@ -39,7 +39,7 @@ ListTools: TypeAlias = Callable[[Call], Awaitable[list[ToolOffer]]]
 class Toolbox(Protocol):
     """A provider of tools."""
 
-    def offers(self, held: OpenAgents) -> ListTools:
+    def offers(self, open_agents: OpenAgents) -> ListTools:
         """Return the function that lists its tools in one run."""
         ...
 
@@ -70,7 +70,7 @@ class ToolListing:
 class CallTools(Protocol):
     """The tools that an agent may use in one call: `call.tools`."""
 
-    async def offered(self, boxes: list[ListTools] | None = None) -> list[ToolOffer]:
+    async def offer_tools(self, boxes: list[ListTools] | None = None) -> list[ToolOffer]:
         """Return the tools of *boxes* that may be used.
 
         Args:
@@ -79,7 +79,7 @@ class CallTools(Protocol):
         """
         ...
 
-    async def selected(self, names: Sequence[str]) -> list[ToolOffer]:
+    async def select_tools(self, names: Sequence[str]) -> list[ToolOffer]:
         """Return the tools of the run that a document names.
 
         Args:

@@ -95,7 +95,7 @@ def _truncate(execution: Execution, now: float, end: int) -> None:
     if execution.counter is not None and execution.counter.count_events is not None:
         follower = open_live_history(execution)
     if follower is not None:
-        for _ in follower.news():
+        for _ in follower.new_events():
             pass
     top = _top(history[2])
     states, needed = _needed(each_record(history[:end]))

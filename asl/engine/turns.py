@@ -48,7 +48,7 @@ class PausableTurn(Protocol):
         """Return how often this method was called with *what* in this turn, including this call."""
         ...
 
-    def recorded(self, name: str) -> Json:
+    def recorded_value(self, name: str) -> Json:
         """Return the value recorded under a name before the turn was paused, None without one."""
         ...
 
@@ -56,7 +56,7 @@ class PausableTurn(Protocol):
         """Record a value durably for a repetition of the turn."""
         ...
 
-    async def once(self, what: str, perform: Callable[[], Awaitable[Json]]) -> Json:
+    async def perform_once(self, what: str, perform: Callable[[], Awaitable[Json]]) -> Json:
         """Return the result of *perform*, or the recorded one from before the pause."""
         ...
 
@@ -68,7 +68,7 @@ class PausableTurn(Protocol):
         """Count the end of a tool call."""
         ...
 
-    async def ask(self, use: OpenToolCall, name: str, question: Question) -> Json:
+    async def request_decision(self, use: OpenToolCall, name: str, question: Question) -> Json:
         """Return the decision on a tool call.
 
         Raises:

@@ -376,7 +376,7 @@ class PastUsage:
 
     # Persistence
 
-    def written(self) -> dict[str, Json]:
+    def to_json(self) -> dict[str, Json]:
         """Return the recorded usage as JSON."""
         return {
             "largest": {key: write_amounts(known) for key, known in self.own.items()},
@@ -440,7 +440,7 @@ class Attribution:
 
     # Persistence
 
-    def written(self) -> dict[str, Json]:
+    def to_json(self) -> dict[str, Json]:
         """Return the totals as JSON."""
         return {
             "attributions": list(self.by_attribution),

@@ -84,7 +84,7 @@ def _entered(
     *_: Json,
 ) -> Iterator[tuple[int, str]]:
     """Yield visit and name of the states that a stretch entered."""
-    at = frame.replayed(visit - length, variables, time, usage)
+    at = frame.frame_at(visit - length, variables, time, usage)
     at.execution = life
     for entered in range(visit - length, visit):
         yield entered, step.name
@@ -99,10 +99,10 @@ def _entered(
         yield visit, after.name
 
 
-def advance(at: Frame, step: Step, data: Json) -> tuple[Step | None, Json]:
+def advance(frame: Frame, step: Step, data: Json) -> tuple[Step | None, Json]:
     """Run one pure state, as the interpreter does for a whole stretch."""
-    at.work.renew()
+    frame.work.renew()
     if step.choose is not None:
-        return step.choose(data, at)
+        return step.choose(data, frame)
     assert step.transform is not None
-    return step.next, step.transform(data, at)
+    return step.next, step.transform(data, frame)

@@ -82,29 +82,29 @@ def record_answer(session: Session, id: str, given: dict[str, Json], now: float)
     return None if verdict.decision is None else verdict.decision["record"]
 
 
-def _check_unchanged(session: Session, asked: ApprovalRequest) -> None:
+def _check_unchanged(session: Session, request: ApprovalRequest) -> None:
     """Raise StoreDamaged for a request that differs from the recorded one."""
-    number = owner_of(session, asked.id)
+    number = owner_of(session, request.id)
     assert number is not None
-    recorded = Log(session, number).digest_of(asked.id)
-    session.check(recorded in (None, asked.content_digest), f"what the request {asked.id} asks")
+    recorded = Log(session, number).digest_of(request.id)
+    session.check(recorded in (None, request.content_digest), f"what the request {request.id} asks")
 
 
 def _repeated(
-    session: Session, asked: ApprovalRequest, given: dict[str, Json], text: str, now: float
+    session: Session, request: ApprovalRequest, given: dict[str, Json], text: str, now: float
 ) -> Json:
     """Return the record of the decision if the answer repeats the one that led to it."""
-    recorded = answer_of(session, asked.id)
+    recorded = answer_of(session, request.id)
     if recorded is not None:
         decisive, record, *_ = recorded
-        if compact(decisive) == text or asked.is_repetition(given, now, "user"):
+        if compact(decisive) == text or request.is_repetition(given, now, "user"):
             return record
-    raise AnswerRefused(f"the request was {_became(asked, recorded)}")
+    raise AnswerRefused(f"the request was {_became(request, recorded)}")
 
 
-def _became(asked: ApprovalRequest, recorded: Json) -> str:
+def _became(request: ApprovalRequest, recorded: Json) -> str:
     """Describe how a closed request was closed, and by whom."""
-    if asked.status == "timeout":
+    if request.status == "timeout":
         return "decided by its timeout already"
     if recorded is None:
         return "closed already"
@@ -113,13 +113,13 @@ def _became(asked: ApprovalRequest, recorded: Json) -> str:
 
 
 def _put_verdict(
-    session: Session, asked: ApprovalRequest, verdict: ApprovalOutcome, text: str, now: float
+    session: Session, request: ApprovalRequest, verdict: ApprovalOutcome, text: str, now: float
 ) -> None:
     """Store the decision in the request, or the approvals collected so far without one."""
     if verdict.decision is None:
-        put_received(session, asked.id, verdict.received)
+        put_received(session, request.id, verdict.received)
         return
-    decided = compact([asked.kind, now, verdict.decision, None])
+    decided = compact([request.kind, now, verdict.decision, None])
     recorded = f"[{text},{compact(verdict.decision['record'])},{decided}]"
-    put_decision(session, asked.id, verdict.received, recorded.encode())
-    session.write(MAKE_DUE, owner_of(session, asked.id))
+    put_decision(session, request.id, verdict.received, recorded.encode())
+    session.write(MAKE_DUE, owner_of(session, request.id))

@@ -89,7 +89,7 @@ class StoredChildren:
             raise ExecutionExists(f"an execution {child.name!r} exists, which a state is to start")
         return self._found(known)
 
-    def started(
+    def start_named(
         self, journal: Journal, key: str, program: Program, child: StartRequest
     ) -> PreparedExecution | None:
         """Create an execution that a state starts by name, or find it; None if the name is in

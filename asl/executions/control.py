@@ -43,8 +43,8 @@ class StoreControl(StoreReader):
             met = [] if damaged is None else damaged
             found = find_requests(self.session, OPEN, limit=limit, after=after, damaged=met)
         else:
-            found = self._reader.open(self.get(name), limit=limit, after=after)
-        return [asked.shown for asked in found]
+            found = self._reader.open_requests(self.get(name), limit=limit, after=after)
+        return [asked.view for asked in found]
 
     def _check_request(self, id: str | None) -> None:
         """Raise RequestNotFound for an unknown request id or task token."""
@@ -63,7 +63,7 @@ class StoreControl(StoreReader):
         Raises:
             ExecutionNotFound: There is no such execution.
         """
-        return [asked.shown for asked in self._reader.answered_requests(self.get(name))]
+        return [asked.view for asked in self._reader.answered_requests(self.get(name))]
 
     def request(self, request_id: str) -> dict[str, Json]:
         """Return a request, open or closed.
@@ -71,7 +71,7 @@ class StoreControl(StoreReader):
         Raises:
             RequestNotFound: There is no such request.
         """
-        return approvals.find_request(self.session, request_id).shown
+        return approvals.find_request(self.session, request_id).view
 
     def execution_of(self, request_id: str) -> str:
         """Return the name of the execution that made a request or waits for a task token.
@@ -155,7 +155,7 @@ class StoreControl(StoreReader):
             found = find_tasks(self.session, OPEN, limit=limit, after=after, damaged=met)
         else:
             found = self._reader.pending_callbacks(self.get(name), limit=limit, after=after)
-        return [{**task.shown, "execution": self.execution_of(task.token)} for task in found]
+        return [{**task.view, "execution": self.execution_of(task.token)} for task in found]
 
     def cancel(self, name: str, cause: str | None = None, *, error: str | None = None) -> None:
         """Abort an execution in any process; its status becomes ABORTED.

@@ -124,7 +124,7 @@ class ExecutionReader:
         self._programs[key] = program
         return program
 
-    def compiled(self, document: Program | Document | Loadable, stored: StoredExecution) -> Program:
+    def compile_document(self, document: Program | Document | Loadable, stored: StoredExecution) -> Program:
         """Return the program of another document for an execution.
 
         Raises:
@@ -175,7 +175,7 @@ class ExecutionReader:
         """Return the numbers of an execution and its descendants."""
         return [stored.number, *numbers_below(self.session, stored.number)]
 
-    def open(
+    def open_requests(
         self, stored: StoredExecution, *, limit: int | None = None, after: str | None = None
     ) -> list[ApprovalRequest]:
         """Return the open requests of an execution and its descendants."""
@@ -202,7 +202,7 @@ class ExecutionReader:
         feed = EventFeed(self, name)
         while True:
             news = False
-            for event in feed.news():
+            for event in feed.new_events():
                 news = True
                 yield event
             if feed.is_over or wait is None:
@@ -210,7 +210,7 @@ class ExecutionReader:
             if not news:
                 wait()
 
-    def ending(self, stored: StoredExecution) -> dict[str, Json]:
+    def end_details(self, stored: StoredExecution) -> dict[str, Json]:
         """Return the details of the last event of an execution."""
         if stored.status == "SUCCEEDED":
             return {"output": read_value(self.session, stored.number, "output")}
@@ -239,7 +239,7 @@ class ExecutionReader:
         result = Result().init(execution, flat, stored.status, ended, output, failure)
         result.checkpoints = self.checkpoints(stored)
         if stored.status == "PAUSED":
-            result.waits = OpenRequests(self.open(stored), self.pending_callbacks(stored))
+            result.waits = OpenRequests(self.open_requests(stored), self.pending_callbacks(stored))
         return result
 
     def execution(self, stored: StoredExecution, program: Program) -> Execution:
@@ -284,7 +284,7 @@ class EventFeed:
         self.is_over = False
         """Whether the last event has been read."""
 
-    def news(self) -> Iterator[Event]:
+    def new_events(self) -> Iterator[Event]:
         """Yield the events that were written since the last call.
 
         Raises:
@@ -315,7 +315,7 @@ class EventFeed:
         if stored.status in ENDINGS and not self.is_over:
             self.is_over = True
             ended = stored.started if stored.ended is None else stored.ended
-            yield expander.end(stored.status, ended, executions.ending(stored))
+            yield expander.end(stored.status, ended, executions.end_details(stored))
 
     def _is_told(self, record: Record) -> bool:
         """Return whether a record is a chunk that was reported before; mark it as reported."""

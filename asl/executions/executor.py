@@ -228,9 +228,9 @@ class Executor:
         for each in (stored, *descendants(self.session, stored.number)):
             if each.status not in ENDED:
                 ended = reader.result(each, reader.program(each)).execution
-                StoreBudgets(self.session).leave(ended.id, ended.charged, now)
+                StoreBudgets(self.session).release(ended.id, ended.charged, now)
         journal.put_end("ABORTED", now, None, error, cause)
-        Workers(self.session).forget(stored.number)
+        Workers(self.session).delete_claim(stored.number)
         self.session.flush()
 
     async def resume(
@@ -342,7 +342,7 @@ class Executor:
         body = self._recorded(used, recorded["command"])
         self.session.write(BIND, body, known.number)
         if claim is not None:
-            Workers(self.session).own(known.number)
+            Workers(self.session).claim(known.number)
             bound = claim.prepare(bound)
         if known.status == "PAUSED":  # if this process dies, it is due until it pauses again
             self.session.write(MAKE_DUE, known.number)
@@ -436,7 +436,7 @@ class Executor:
                 workers.release(stored.number)
                 workers.put_needs(stored.number, result.needs)
             else:
-                workers.forget(stored.number)
+                workers.delete_claim(stored.number)
         await journal.commit(in_event_loop and len(journal.at_work) > 1)
         if journal.checkpoint_names:
             result.checkpoints = self.reader.checkpoints(stored)

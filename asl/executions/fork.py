@@ -60,7 +60,7 @@ def find_fork_point(
             f"the document has no state {state!r} outside of branches and items"
             + (f" ({hint})" if hint else "")
         )
-    events = EventFeed(reader, known.name, redacts=False).news()
+    events = EventFeed(reader, known.name, redacts=False).new_events()
     visits = [each for each in _entries(events, program.machine.steps) if each.state == state]
     if not visits:
         raise AslError(f"the execution {known.name!r} has not entered the state {state!r}")

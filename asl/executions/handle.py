@@ -125,7 +125,7 @@ class Handle:
                 await asleep(POLL)
                 continue
             seen = version
-            for event in feed.news():
+            for event in feed.new_events():
                 yield event
             if feed.is_over:
                 return

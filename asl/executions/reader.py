@@ -137,7 +137,7 @@ class StoreReader(StoreBase):
 
     def stuck(self) -> dict[str, list[str]]:
         """Return the missing bindings of the executions that no runner can continue, by name."""
-        return {name: needs for _, name, needs in self._workers.needing()}
+        return {name: needs for _, name, needs in self._workers.missing_bindings()}
 
     def workers(self) -> list[str]:
         """Return the ids of the live runners of the store."""

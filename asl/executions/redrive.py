@@ -292,7 +292,7 @@ def _begin(
     """Record the end of the execution and its restart."""
     ending = None
     if known.ended is not None:
-        ending = known.ended, ENDINGS[known.status], reader.ending(known)
+        ending = known.ended, ENDINGS[known.status], reader.end_details(known)
     if document != known.document:
         details = {**details, "document": document, "replaced": known.document}
     journal.put_life(now, known.redrives + 1, event, details, ending, document)

@@ -222,7 +222,7 @@ class Runner:
         if tasks:
             await asyncio.wait(tasks)
         with suppress(StoreError):  # its lock ends with its process, so others detect its death
-            self.workers.leave()
+            self.workers.deregister()
 
     def _renew(self) -> None:
         """Renew the lease periodically, and fence workers that have not renewed theirs."""
@@ -255,7 +255,7 @@ class Runner:
         if (
             self._is_woken
             or seconds <= 0
-            or self.executor.session.connection.glance() != self._seen
+            or self.executor.session.connection.change_marker() != self._seen
         ):
             self._end_nap()
         elif self._polls:
@@ -275,11 +275,11 @@ class Runner:
 
     def _look(self) -> None:
         """Start due executions, cancel others, and wake branches with an answer."""
-        self._seen = self.executor.session.connection.glance()
-        for each in self.workers.cancelled():
+        self._seen = self.executor.session.connection.change_marker()
+        for each in self.workers.cancellations():
             self._cancel(each)
         if any(live.suspension.ids for live in self._live.values()):
-            answered = self.workers.answered()
+            answered = self.workers.answered_ids()
             for live in self._live.values():
                 live.suspension.wake(answered)
         self._claim()
@@ -291,7 +291,7 @@ class Runner:
             return
         if not self._polls or self._steady() - self._sought >= WATCH:
             self._sought = self._steady()
-            for number, name, needs in self.workers.needing():
+            for number, name, needs in self.workers.missing_bindings():
                 if self._tried.get(number) != needs and len(self._live) < self.concurrency:
                     self._begin(number, name)
         for number, name in self.workers.ready(now, free + len(self._rest)):

@@ -158,7 +158,7 @@ class Store(StoreControl, StoreMaintenance):
         program = (
             self._reader.program(known)
             if document is None
-            else self._reader.compiled(document, known)
+            else self._reader.compile_document(document, known)
         )
         if entry.state not in program.machine.steps:
             raise AslError(f"the document has no state {entry.state!r}")
@@ -402,7 +402,7 @@ class Store(StoreControl, StoreMaintenance):
         """Return the program of another document for an execution, None for its own."""
         if document is None:
             return None
-        return await prepare(self._reader.compiled, document, self.get(name))
+        return await prepare(self._reader.compile_document, document, self.get(name))
 
 
 open_store = Store

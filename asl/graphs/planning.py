@@ -41,16 +41,16 @@ class Bound:
     exceeded by one call at most.
     """
 
-    most: Decimal | None
+    maximum: Decimal | None
     states: tuple[str, ...] = ()
     visits: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Json]:
         """Return the bound as a JSON object."""
-        if self.most is None:
+        if self.maximum is None:
             return {"most": None, "unlimited": list(self.states)}
         return {
-            "most": float(self.most),
+            "most": float(self.maximum),
             "callsOf": list(self.states),
             "callPerVisitOf": list(self.visits),
         }

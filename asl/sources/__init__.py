@@ -52,7 +52,7 @@ _NONE: Values = {}
 
 
 def load(
-    what: Loadable,
+    source: Loadable,
     *,
     name: str | None = None,
     format: str | None = None,
@@ -82,7 +82,7 @@ def load(
         DocumentNotFound: There is no such file.
         AslError: The template has several state machines and *resource* selects none.
     """
-    found, suspected = _open(what, name, format, limits, foreign)
+    found, suspected = _open(source, name, format, limits, foreign)
     if suspected:
         from asl.sources import templates
 
@@ -94,7 +94,7 @@ def load(
 
 
 def load_each(
-    what: Loadable,
+    source: Loadable,
     *,
     name: str | None = None,
     format: str | None = None,
@@ -116,7 +116,7 @@ def load_each(
 
     The other arguments are those of `load`.
     """
-    found, suspected = _open(what, name, format, limits, foreign)
+    found, suspected = _open(source, name, format, limits, foreign)
     if suspected:
         from asl.sources import templates
 
@@ -129,9 +129,9 @@ def load_each(
     return [] if templates_only else [_read_plain(found, resource, variables, defaults, limits)]
 
 
-def is_template(what: Loadable) -> bool:
+def is_template(source: Loadable) -> bool:
     """Return whether an input is a template; raises the errors of `load`."""
-    found, suspected = _open(what, None, None, DOCUMENT_LIMITS, None)
+    found, suspected = _open(source, None, None, DOCUMENT_LIMITS, None)
     if not suspected:
         return False
     from asl.sources import templates
@@ -140,14 +140,14 @@ def is_template(what: Loadable) -> bool:
 
 
 def _open(
-    what: Loadable, name: str | None, format: str | None, limits: Limits, foreign: Foreign | None
+    source: Loadable, name: str | None, format: str | None, limits: Limits, foreign: Foreign | None
 ) -> tuple[Document | Source, bool]:
     """Return the unparsed text or the value, and whether it may be a template."""
     found: Document | Source
-    if isinstance(what, dict):
-        found = read(what, name=name)
+    if isinstance(source, dict):
+        found = read(source, name=name)
     else:
-        found = open_source(what, name=name, format=format, limits=limits)
+        found = open_source(source, name=name, format=format, limits=limits)
     other = None if foreign is None else foreign(found, limits)
     return (found, may_be_template(found)) if other is None else (other, False)
 

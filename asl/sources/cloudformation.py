@@ -49,7 +49,7 @@ class CloudFormationTemplate:
             if type(resource) is dict and resource.get("Type") in KINDS
         }
 
-    def document(self, name: str, reading: ReadContext) -> Document:
+    def document(self, name: str, context: ReadContext) -> Document:
         """Return the definition of a state machine.
 
         Raises:
@@ -63,17 +63,17 @@ class CloudFormationTemplate:
         ]
         if wrong:
             raise invalid(self.source, wrong)
-        return _Machine(self, name, reading).document()
+        return _Machine(self, name, context).document()
 
     @cached_property
     def hints(self) -> dict[str, str]:
         """Return the ARN expression of each resource by logical id."""
         return {name: f"write !GetAtt {name}.Arn" for name in self.value["Resources"]}
 
-    def deployed_name(self, name: str, reading: ReadContext) -> str:
+    def deployed_name(self, name: str, context: ReadContext) -> str:
         """Return the name of a state machine in ARNs: its own, else its logical id."""
         made = RESOURCES[self.value["Resources"][name]["Type"]]
-        resolver = Resolver(self.value, self.span, self.source, reading)
+        resolver = Resolver(self.value, self.span, self.source, context)
         return resolver.resource_name(name, made) or name
 
     @property
@@ -94,11 +94,11 @@ def _constructs(resource: Json) -> frozenset[str]:
 class _Machine:
     """One state machine of a template."""
 
-    def __init__(self, template: CloudFormationTemplate, name: str, reading: ReadContext) -> None:
+    def __init__(self, template: CloudFormationTemplate, name: str, context: ReadContext) -> None:
         self.name = name
         self.source = template.source
-        self.reading = reading
-        self.resolver = Resolver(template.value, template.span, template.source, reading)
+        self.reading = context
+        self.resolver = Resolver(template.value, template.span, template.source, context)
         condition = template.value["Resources"][name].get("Condition")
         self.resolver.assumed_condition = condition if type(condition) is str else None
         self.properties = members(template.value["Resources"][name], "Properties")

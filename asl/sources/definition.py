@@ -62,7 +62,7 @@ SourceValue: TypeAlias = (
 
 
 def substitute(
-    text: TrackedText, lookup: Lookup, source: Source, reading: ReadContext
+    text: TrackedText, lookup: Lookup, source: Source, context: ReadContext
 ) -> TrackedText:
     """Return the text with every known `${Name}` replaced; values are not searched again."""
     pieces = []
@@ -72,7 +72,7 @@ def substitute(
         if value is not None:
             if end < found.start():
                 pieces.append(text.part(end, found.start()))
-            pieces.append(reading.insert(value, source, text.origin(found.start())))
+            pieces.append(context.insert(value, source, text.origin(found.start())))
             end = found.end()
     if pieces and end < len(text.string):
         pieces.append(text.part(end, len(text.string)))
@@ -80,7 +80,7 @@ def substitute(
 
 
 def document_from_file(
-    source: Source, lookup: Lookup, reading: ReadContext, resource: str | None = None
+    source: Source, lookup: Lookup, context: ReadContext, resource: str | None = None
 ) -> Document:
     """Return the document of a whole file with its placeholders filled.
 
@@ -91,10 +91,10 @@ def document_from_file(
     text = TrackedText.from_source(source.text, 0)
     if source.format != "yaml":
         return document_from_text(
-            substitute(text, lookup, source, reading), source, reading, resource
+            substitute(text, lookup, source, context), source, context, resource
         )
-    if len(source.text) > reading.limits.max_yaml_bytes:
-        raise too_large(source.name, reading.limits.max_yaml_bytes)
+    if len(source.text) > context.limits.max_yaml_bytes:
+        raise too_large(source.name, context.limits.max_yaml_bytes)
     # The text around a value could change its meaning in YAML. The text is therefore parsed with a
     # marker for each value, which every scalar replaces afterwards.
     mark = "Q"
@@ -105,7 +105,7 @@ def document_from_file(
     def word(name: str) -> str:
         value = lookup(name)
         values.append(f"${{{name}}}" if value is None else value)
-        reading.spend(len(values[-1]), source, 0)
+        context.spend(len(values[-1]), source, 0)
         return f"{mark}{len(values) - 1}{mark}"
 
     marked = re.compile(f"{mark}([0-9]+){mark}")
@@ -115,15 +115,15 @@ def document_from_file(
 
     schema = CORE._replace(expand=expand)
     return document_from_yaml(
-        substitute(text, word, source, reading), source, reading, resource, schema
+        substitute(text, word, source, context), source, context, resource, schema
     )
 
 
-def document_from_value(document: Document, lookup: Lookup, reading: ReadContext) -> Document:
+def document_from_value(document: Document, lookup: Lookup, context: ReadContext) -> Document:
     """Return the document of a value without text, with its placeholders filled."""
     text = TrackedText.from_source(compact(document.value), 0)
     filled = document_from_text(
-        substitute(text, lookup, document.source, reading), document.source, reading
+        substitute(text, lookup, document.source, context), document.source, context
     )
     return replace(filled, _spans=[], _written=None)
 
@@ -131,7 +131,7 @@ def document_from_value(document: Document, lookup: Lookup, reading: ReadContext
 def document_from_yaml(
     text: TrackedText,
     source: Source,
-    reading: ReadContext,
+    context: ReadContext,
     resource: str | None = None,
     schema: Schema = CORE,
 ) -> Document:
@@ -140,14 +140,14 @@ def document_from_yaml(
     Raises:
         InvalidDocument: The text is not YAML, or its definition is unknown before deployment.
     """
-    value, span, faults = yaml_text.loads(text.string, reading.limits, schema)
+    value, span, faults = yaml_text.loads(text.string, context.limits, schema)
     if faults:
         raise invalid(source, [_move_fault(fault, text) for fault in faults])
-    return _document(value, span, source, reading, resource, text)
+    return _document(value, span, source, context, resource, text)
 
 
 def document_from_text(
-    text: TrackedText, source: Source, reading: ReadContext, resource: str | None = None
+    text: TrackedText, source: Source, context: ReadContext, resource: str | None = None
 ) -> Document:
     """Return the document of a composed JSON text.
 
@@ -155,15 +155,15 @@ def document_from_text(
         InvalidDocument: The text is not JSON, or its definition is unknown before deployment.
     """
     ready, escaped = text.escape_for_json()
-    value, faults = json_text.loads(ready.string, reading.limits)
+    value, faults = json_text.loads(ready.string, context.limits)
     if faults:
         raise invalid(source, [_move_fault(fault, ready) for fault in faults])
     for each in escaped:
         message = f"the inserted value {clip(each)!r} would end its string; it is escaped here"
         hint = "AWS inserts it unescaped and refuses the definition: escape it in the value"
-        reading.note("READ-15", message, hint, each)
-    span = json_text.scan(ready.string, reading.limits)[0]
-    return _document(value, span, source, reading, resource, ready)
+        context.note("READ-15", message, hint, each)
+    span = json_text.scan(ready.string, context.limits)[0]
+    return _document(value, span, source, context, resource, ready)
 
 
 def _move_fault(fault: Fault, text: TrackedText) -> Fault:
@@ -172,25 +172,25 @@ def _move_fault(fault: Fault, text: TrackedText) -> Fault:
 
 
 def document_from_part(
-    part: SourcePart, source: Source, reading: ReadContext, resource: str | None = None
+    part: SourcePart, source: Source, context: ReadContext, resource: str | None = None
 ) -> Document:
     """Return the document of a value in a template."""
-    value, span = _value_and_span(part, source, reading)
-    return _document(value, span, source, reading, resource)
+    value, span = _value_and_span(part, source, context)
+    return _document(value, span, source, context, resource)
 
 
-def _value_and_span(part: SourcePart, source: Source, reading: ReadContext) -> tuple[Json, Span]:
+def _value_and_span(part: SourcePart, source: Source, context: ReadContext) -> tuple[Json, Span]:
     """Return the value and the span of a part."""
-    reading.count(source, part.at)
+    context.count(source, part.at)
     value = part.value
     span = Span(part.at)
     span.key_at = part.key_at
     if isinstance(value, dict):
-        each = {key: _value_and_span(member, source, reading) for key, member in value.items()}
+        each = {key: _value_and_span(member, source, context) for key, member in value.items()}
         span.members = {key: inner for key, (_, inner) in each.items()}
         return {key: member for key, (member, _) in each.items()}, span
     if isinstance(value, list):
-        items = [_value_and_span(item, source, reading) for item in value]
+        items = [_value_and_span(item, source, context) for item in value]
         span.members = [inner for _, inner in items]
         return [item for item, _ in items], span
     return value.string if isinstance(value, TrackedText) else value, span
@@ -200,7 +200,7 @@ def _document(
     value: Json,
     span: Span,
     source: Source,
-    reading: ReadContext,
+    context: ReadContext,
     resource: str | None = None,
     written: TrackedText | None = None,
 ) -> Document:
@@ -208,40 +208,40 @@ def _document(
         at = span.at if written is None else written.origin(span.at)
         message = f"the definition is known only after deployment: {clip(value.strip())}"
         hint = "give it a value with --var, or name the file of the definition"
-        raise reading.error(source, at, "READ-18", message, hint)
-    unfilled = () if reading.literal_placeholders else _placeholder_findings(value, reading)
+        raise context.error(source, at, "READ-18", message, hint)
+    unfilled = () if context.literal_placeholders else _placeholder_findings(value, context)
     return as_object(
         Document(
             value,
             source,
             _spans=[span],
             resource=resource,
-            findings=(*_note_findings(value, reading), *unfilled),
+            findings=(*_note_findings(value, context), *unfilled),
             _written=written,
         )
     )
 
 
-def _note_findings(value: Json, reading: ReadContext) -> Iterator[Finding]:
+def _note_findings(value: Json, context: ReadContext) -> Iterator[Finding]:
     """Yield the notes, each at the first value that contains its text."""
-    texts = {note.text for note in reading.notes if note.text}
+    texts = {note.text for note in context.notes if note.text}
     pointers: dict[str | None, str] = {}
     if texts:
         anyone = re.compile("|".join(map(re.escape, sorted(texts, key=len, reverse=True))))
         for pointer, string in _strings(value):
             for found in anyone.findall(string):
                 pointers.setdefault(found, pointer)
-    for note in reading.notes:
+    for note in context.notes:
         yield Finding(note.code, note.message, pointers.get(note.text, ""), note.hint)
 
 
-def _placeholder_findings(value: Json, reading: ReadContext) -> Iterator[Finding]:
+def _placeholder_findings(value: Json, context: ReadContext) -> Iterator[Finding]:
     """Yield the placeholders without a value: READ-11.
 
     `${...}` may be literal text, so only whole strings count, and strings that must be names or
     paths. The first finding names all places of a placeholder.
     """
-    known = {note.text for note in reading.notes}
+    known = {note.text for note in context.notes}
     places: dict[str, list[str]] = {}
     for pointer, string in _strings(value):
         if "${" not in string or string in known:

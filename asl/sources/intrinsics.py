@@ -44,10 +44,10 @@ NOTHING: Final = SourcePart(None, -1)
 class Resolver:
     """Evaluates the values of one template."""
 
-    def __init__(self, template: Json, span: Span, source: Source, reading: ReadContext) -> None:
+    def __init__(self, template: Json, span: Span, source: Source, context: ReadContext) -> None:
         self.span = span
         self.source = source
-        self.reading = reading
+        self.reading = context
         self.parameters = members(template, "Parameters")
         self.resources = members(template, "Resources")
         self.mappings = members(template, "Mappings")

@@ -60,9 +60,9 @@ class ServerlessTemplate:
         }
         """The ARN expression of each function by name."""
 
-    def deployed_name(self, name: str, reading: ReadContext) -> str:
+    def deployed_name(self, name: str, context: ReadContext) -> str:
         """Return the name of a state machine in ARNs: its own, else its key."""
-        variables = _Variables(self, reading)
+        variables = _Variables(self, context)
         logical = next(key for key, each in variables.machine_ids.items() if each == name)
         made = RESOURCES["AWS::StepFunctions::StateMachine"]
         return variables.resolver(self.source).resource_name(logical, made) or name
@@ -72,22 +72,22 @@ class ServerlessTemplate:
         """Yield the faults of the file outside its definitions."""
         return fault_notes(self.source, self.faults)
 
-    def document(self, name: str, reading: ReadContext) -> Document:
+    def document(self, name: str, context: ReadContext) -> Document:
         """Return the definition of a state machine.
 
         Raises:
             InvalidDocument: The definition cannot be read.
         """
-        variables = _Variables(self, reading)
+        variables = _Variables(self, context)
         machine = variables.follow(variables.machines().member(name))
         if type(machine.value) is not dict or "definition" not in machine.value:
             message = f"{name} has no 'definition'"
-            raise reading.error(machine.source, machine.span.at, "READ-14", message)
+            raise context.error(machine.source, machine.span.at, "READ-14", message)
         found = variables.follow(machine.member("definition"))
         part = variables.resolver(found.source).resolve(found.value, found.span)
         if isinstance(part.value, TrackedText):
-            return document_from_text(part.value, found.source, reading, name)
-        return document_from_part(part, found.source, reading, name)
+            return document_from_text(part.value, found.source, context, name)
+        return document_from_part(part, found.source, context, name)
 
 
 _SCHEMA: Final = Schema(CORE.words, TAGS, old=True)
@@ -124,8 +124,8 @@ class _Place:
 class _Variables:
     """The variables of a `serverless.yml`."""
 
-    def __init__(self, template: ServerlessTemplate, reading: ReadContext) -> None:
-        self.reading = reading
+    def __init__(self, template: ServerlessTemplate, context: ReadContext) -> None:
+        self.reading = context
         self.root = _Place(template.value, template.span, template.source)
         self.open_variables: list[str] = []
         """The variables being evaluated."""
@@ -330,10 +330,10 @@ class _Resolver(Resolver):
         template: Json,
         span: Span,
         source: Source,
-        reading: ReadContext,
+        context: ReadContext,
         variables: _Variables,
     ) -> None:
-        super().__init__(template, span, source, reading)
+        super().__init__(template, span, source, context)
         self.variables = variables
 
     def resolve(self, value: Json, span: Span) -> SourcePart:

@@ -55,14 +55,14 @@ class Template(Protocol):
     def names(self) -> Mapping[str, frozenset[str]]:
         """The state machines, with their other names."""
 
-    def document(self, name: str, reading: ReadContext) -> Document:
+    def document(self, name: str, context: ReadContext) -> Document:
         """Return the definition of a state machine.
 
         Raises:
             InvalidDocument: The definition cannot be read.
         """
 
-    def deployed_name(self, name: str, reading: ReadContext) -> str:
+    def deployed_name(self, name: str, context: ReadContext) -> str:
         """Return the name of a state machine in ARNs."""
 
     @property
@@ -237,8 +237,8 @@ def _list_names(names: Collection[str]) -> str:
 
 
 def _add_unused_findings(
-    document: Document, variables: Mapping[str, Json], reading: ReadContext
+    document: Document, variables: Mapping[str, Json], context: ReadContext
 ) -> Document:
     """Return the document with a warning for every unused value."""
-    unused = tuple(reading.unused_findings(variables))
+    unused = tuple(context.unused_findings(variables))
     return replace(document, findings=document.findings + unused) if unused else document

@@ -158,7 +158,7 @@ def _items(compiler: Compiler) -> _Fill | None:
 def _plan(compiler: Compiler) -> Evaluate:
     timeout, action = compiler.scalar("Timeout"), compiler.scalar("OnTimeout")
     escalation = compiler.template("Escalation")
-    message = compiler.within("Escalation").text("Message")
+    message = compiler.compiler_at("Escalation").text("Message")
     otherwise = "Default" if "Default" in compiler.state else "Fail"
 
     def plan(data: Json, frame: Frame) -> Json:
@@ -192,7 +192,7 @@ class _Route:
         state = compiler.state
         self.name, self.step = compiler.name, step
         count = len(state.get("Choices", ()))
-        self.rules = [self._rule(compiler.within("Choices", index)) for index in range(count)]
+        self.rules = [self._rule(compiler.compiler_at("Choices", index)) for index in range(count)]
         self.default = compiler.step(state["Default"]) if "Default" in state else None
         self.ends = state.get("End") is True
         self.edited = _place(state.get("Editable", {}).get("ResultPath", EDITED))

@@ -98,7 +98,7 @@ def parse_waiting_plan(
         written = fields.values["Timeout"]
         found["timeout"] = read_duration("Timeout", written)
         found["written"] = written
-        found["onTimeout"] = fields.word("OnTimeout", ON_TIMEOUT) or otherwise
+        found["onTimeout"] = fields.choice("OnTimeout", ON_TIMEOUT) or otherwise
         if found["onTimeout"] == "Escalate":
             found["afterEscalation"] = otherwise
             found["escalateTo"] = rules.get("EscalateTo")

@@ -98,7 +98,7 @@ class ApprovalRequest:
         return _sha256({"type": self.kind, **self.body, "plan": plan})
 
     @property
-    def shown(self) -> dict[str, Json]:
+    def view(self) -> dict[str, Json]:
         """The request as approvers see it."""
         shown: dict[str, Json] = {"type": self.kind, "requestId": self.id, **self.body}
         shown["createdAt"] = format_timestamp(self.created)
@@ -128,7 +128,7 @@ class ApprovalRequest:
 
         Values of other types may also raise the errors of computations with them.
         """
-        shown, plan = self.shown, self.plan
+        shown, plan = self.view, self.plan
         fields = shown.get("editable", {}).get("fields", {})
         policy = shown.get("policy", {})
         approvers = policy.get("approvers", {})
@@ -151,7 +151,7 @@ class ApprovalRequest:
     @property
     def digest(self) -> str:
         """SHA-256 of the request as approvers see it, as compact JSON."""
-        return _sha256(self.shown)
+        return _sha256(self.view)
 
     def judge(self, answer: Json, now: float, by: str) -> ApprovalOutcome:
         """Return the outcome of an answer; a decision includes the digest of the request.
@@ -165,7 +165,7 @@ class ApprovalRequest:
             AnswerRefused: The answer breaks the rules, or has the `digest` of another request
                 (`request_digest`).
         """
-        known = (request_digest(self.shown), self.digest)
+        known = (request_digest(self.view), self.digest)
         if type(answer) is dict and answer.get("digest", known[0]) not in known:
             raise AnswerRefused(
                 "the request has changed since it was shown: review it again, then answer"

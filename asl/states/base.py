@@ -119,7 +119,7 @@ class Compiler(Protocol):
         """Compile the template in *field*; None if the field is absent."""
         ...
 
-    def computed(self, field: str, kind: str) -> Evaluate | None:
+    def computed_field(self, field: str, kind: str) -> Evaluate | None:
         """Compile a field with an expression in place of a value of the JSON type *kind*.
 
         Returns:
@@ -155,7 +155,7 @@ class Compiler(Protocol):
         """Compile a constant or dynamic field (`field.$`) or an expression; None if absent."""
         ...
 
-    def settled(self, field: str) -> Evaluate | None:
+    def computed_block(self, field: str) -> Evaluate | None:
         """Compile a block that is evaluated as a whole; None for a constant block.
 
         The closure raises StateError for a computed block that breaks the schema.
@@ -177,7 +177,7 @@ class Compiler(Protocol):
         """
         ...
 
-    def placed(self, inserts: tuple[Finish, ...]) -> Finish | None:
+    def placement(self, inserts: tuple[Finish, ...]) -> Finish | None:
         """Compile the placement of a result, without `OutputPath`; None for no change.
 
         In JSONata there is no such step, so the result is placed in the output.
@@ -195,11 +195,11 @@ class Compiler(Protocol):
         """Compile a state that only places a literal by its `ResultPath`; None for any other."""
         ...
 
-    def within(self, *steps: str | int) -> "Compiler":
+    def compiler_at(self, *steps: str | int) -> "Compiler":
         """Return a compiler of the object at *steps* below the state, empty if absent."""
         ...
 
-    def after(self) -> "Compiler":
+    def compiler_after(self) -> "Compiler":
         """Return a compiler of fields that are evaluated after the success of the state.
 
         Its closures take `$states` in JSONata: an object with `input` and `result`.
@@ -220,7 +220,7 @@ class Compiler(Protocol):
         """
         ...
 
-    def included(self) -> MachineOf:
+    def included_machine(self) -> MachineOf:
         """Compile the included document: a function from the remaining arguments to a machine."""
         ...
 

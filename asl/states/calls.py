@@ -88,8 +88,8 @@ class CallOptions:
     """
 
     __slots__ = (
-        "again", "began", "blocks", "credentials", "heartbeat", "part", "shared", "state",
-        "timeout", "within",
+        "repeats", "began", "blocks", "credentials", "heartbeat", "part", "shared", "state",
+        "timeout", "enclosing",
     )  # fmt: skip
 
     def __init__(
@@ -107,19 +107,19 @@ class CallOptions:
         self.part = part
         self.began = None if part is None else part.began
         """Start of the call in epoch seconds; None for now."""
-        self.again = False
+        self.repeats = False
         """Whether the attempt may repeat the call in its remaining time."""
         self.shared = False
         """Whether other calls share these options; shared ones must not be changed."""
-        self.within: Any = None
+        self.enclosing: Any = None
         """The reservation around it: of an outer call, then of this one, for calls within it."""
         self.blocks: dict[str, Any] = {}
 
     def copy(self) -> "CallOptions":
         """Return a copy that may be changed."""
         made = CallOptions(self.timeout, self.heartbeat, self.state, self.credentials, self.part)
-        made.began, made.again, made.blocks = self.began, self.again, dict(self.blocks)
-        made.within = self.within
+        made.began, made.repeats, made.blocks = self.began, self.repeats, dict(self.blocks)
+        made.enclosing = self.enclosing
         return made
 
     @property

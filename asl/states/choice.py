@@ -17,7 +17,7 @@ from asl.states.base import Compiler, Node, Outline, StateType, Tone, Transition
 def compile_choice(compiler: Compiler, step: Step) -> None:
     """Compile a Choice into one pure closure that yields the next step and the output."""
     count = len(compiler.state["Choices"])
-    rules = [_rule(compiler.within("Choices", index)) for index in range(count)]
+    rules = [_rule(compiler.compiler_at("Choices", index)) for index in range(count)]
     default = _default(compiler)
     unmatched = _unmatched(compiler)
     shapes = "InputPath" in compiler.state

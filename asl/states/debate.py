@@ -41,7 +41,7 @@ def compile_debate(compiler: Compiler, step: Step) -> None:
     }
 
     def work(data: Json, frame: StateFrame) -> Awaitable[Json]:
-        return Debate(agreed(data, frame), frame, targets, machines).held()
+        return Debate(agreed(data, frame), frame, targets, machines).run()
 
     step.work = work
     step.finish = compiler.finish()
@@ -81,16 +81,16 @@ def _terms(compiler: Compiler) -> Callable[[Json, StateFrame], DebateTerms]:
             agents=agents,
             topic=about,
             parameters=own.members(extra),
-            style=spoken.word("Style", STYLES) or STYLES[0],
-            visible=spoken.word("VisibleHistory", VISIBLE) or VISIBLE[0],
+            style=spoken.choice("Style", STYLES) or STYLES[0],
+            visible=spoken.choice("VisibleHistory", VISIBLE) or VISIBLE[0],
             speakers=speakers,
             rounds=held,
-            most=max(held, most) if required and voters is not None else held,
+            max_rounds=max(held, most) if required and voters is not None else held,
             required=required,
             arbiter=arbiter,
             voters=voters,
-            threshold=sought.share("RequiredMajority") or sought.share("Threshold"),
-            breaker=breaker,
+            threshold=sought.fraction("RequiredMajority") or sought.fraction("Threshold"),
+            tie_breaker=breaker,
             limits=(None, None) if limits is None else limits(data, frame),
         )
 
@@ -111,13 +111,13 @@ def _speakers(spoken: BlockSettings, agents: list[str], arbiter: str | None) -> 
         return speakers
     listed = [agent for agent in order if agent != arbiter]
     if len(listed) < len(speakers):
-        raise spoken.unfit("Order", f"a list of all who speak ({', '.join(speakers)})")
+        raise spoken.invalid_value("Order", f"a list of all who speak ({', '.join(speakers)})")
     return listed
 
 
 def _voters(sought: BlockSettings, agents: list[str], speakers: list[str]) -> list[str] | None:
     """Return the voters, None for a debate without votes."""
-    voting = sought.word("Method", METHODS) == "voting"
+    voting = sought.choice("Method", METHODS) == "voting"
     if voting or any(field in sought for field in VOTING):
         return sought.names("VotingAgents", agents) or speakers
     return None

@@ -39,13 +39,13 @@ class Tally(NamedTuple):
     agreement: float
     """The share of all voters who are for a leading option."""
 
-    def agreed(self, threshold: float | None) -> bool:
+    def has_consensus(self, threshold: float | None) -> bool:
         """Whether one option has so large a share; without a threshold more than half."""
         enough = self.agreement > 0.5 if threshold is None else self.agreement >= threshold
         return enough and len(self.leading) == 1
 
     @property
-    def tied(self) -> bool:
+    def is_tied(self) -> bool:
         """Whether several options have the most votes."""
         return len(self.leading) > 1
 
@@ -92,14 +92,14 @@ class DebateTerms(NamedTuple):
     visible: str
     speakers: Sequence[str]
     rounds: int
-    most: int
+    max_rounds: int
     """Maximum number of rounds without consensus."""
     required: bool
     arbiter: str | None
     voters: Sequence[str] | None
     """None for a debate without votes."""
     threshold: float | None
-    breaker: str | None
+    tie_breaker: str | None
     """The agent that decides a tie."""
     limits: TimeLimits
     """The timeout is that of the whole debate."""
@@ -150,17 +150,17 @@ class Debate:
         self.responses: list[Json] = []
         self.latest: dict[str, Json] = {}
         """The latest response of each agent."""
-        self.heard: dict[str, int] = {}
+        self.history_lengths: dict[str, int] = {}
         """How long the history was after the latest turn of each agent."""
 
-    async def held(self) -> Json:
+    async def run(self) -> Json:
         """Hold the debate and return its result.
 
         Raises:
             StateError: An agent fails.
         """
         terms = self.terms
-        named = dict.fromkeys([*terms.agents, terms.arbiter, terms.breaker])
+        named = dict.fromkeys([*terms.agents, terms.arbiter, terms.tie_breaker])
         targets = [self._target(name) for name in named if name is not None]
         await self.frame.effects.call(self.frame, Lookup(targets))
         await self._discuss()
@@ -187,7 +187,7 @@ class Debate:
     async def _discuss(self) -> None:
         """Hold rounds until the last one, a round without responses, or consensus."""
         number = 0
-        for total in (self.terms.rounds, self.terms.most):
+        for total in (self.terms.rounds, self.terms.max_rounds):
             while number < total:
                 number += 1
                 before = len(self.history)
@@ -197,7 +197,7 @@ class Debate:
 
     def _agreed(self) -> bool:
         tally = self._tally()
-        return tally is not None and tally.agreed(self.terms.threshold)
+        return tally is not None and tally.has_consensus(self.terms.threshold)
 
     async def _round(self, number: int, total: int) -> None:
         if self.terms.style == "simultaneous":
@@ -212,7 +212,7 @@ class Debate:
         """Return whether an agent has a turn; a reactive one needs new entries in the history."""
         if self.terms.style != "reactive" or number == 1:
             return True
-        return self.heard[agent] < len(self.history)
+        return self.history_lengths[agent] < len(self.history)
 
     async def _at_once(self, number: int, total: int) -> None:
         """Hold a round of concurrent turns, each in a child machine, on the earlier history."""
@@ -234,7 +234,7 @@ class Debate:
             self.history.append(entry)
             self.responses.append(answer)
             self.latest[agent] = answer
-        self.heard[agent] = len(self.history)
+        self.history_lengths[agent] = len(self.history)
 
     # Calls
 
@@ -283,10 +283,10 @@ class Debate:
         terms = self.terms
         if tally is None and not terms.required:
             return {"decision": None, "consensus": None, "decidedBy": None}
-        if tally is not None and tally.agreed(terms.threshold):
+        if tally is not None and tally.has_consensus(terms.threshold):
             return {"decision": tally.leading[0], "consensus": True, "decidedBy": "vote"}
-        tied = tally is not None and tally.tied and terms.breaker is not None
-        judge = terms.breaker if tied else terms.arbiter
+        tied = tally is not None and tally.is_tied and terms.tie_breaker is not None
+        judge = terms.tie_breaker if tied else terms.arbiter
         if judge is None:
             return {"decision": None, "consensus": False, "decidedBy": None}
         result = await take_turn(self.frame, self._target(judge), self._judgement(judge))

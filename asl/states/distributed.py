@@ -80,12 +80,12 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
                 None,
                 lambda index: next(children, None),
                 min(most or MOST_CHILDREN, MOST_CHILDREN),
-                failed=failures.failed,
-                ended=results.ended,
-                aborted=results.aborted,
+                on_failure=failures.failed,
+                on_end=results.add_output,
+                on_abort=results.add_abort,
                 series=children if run.pure else None,
-                held=results.held,
-                timed=express and compiler.profile.quotas.express_seconds is not None,
+                held_results=results.held_results,
+                has_timeout=express and compiler.profile.quotas.express_seconds is not None,
             )
             joined = await _run_all(frame, run.with_end_reports(fan, source), failures, results)
         except StateError as error:
@@ -104,7 +104,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
             source.close()
         frame.note("MapRunSucceeded", failures.details())
         if follows:
-            record_counts(frame, run.begun - joined.failed, joined.failed)
+            record_counts(frame, run.started_children - joined.failures, joined.failures)
         return results.value()
 
     return work
@@ -230,12 +230,12 @@ class _Failures:
     def failed(self, child: StateFrame, error: StateError) -> StateError | None:
         """Count a failed child; all items of a batch have failed with it."""
         self.count += self.weights.get(child.index, 1)
-        shown = self.run.shown(child, error)
+        shown = self.run.redacted_cause(child, error)
         if self.tells:
             self.last = f": iteration {child.index} failed with {shown}"
         if len(self.first) < MOST_SHOWN:
             self.first.append(_failure(child.index, error, shown))
-        self.results.failed(child, error)
+        self.results.add_failure(child, error)
         length = self.source.length
         allowed = self.allowed(inf if length is None else length)
         return tolerance_error(self.last) if self.count > allowed else None

@@ -102,7 +102,7 @@ class Workload(Protocol):
         ...
 
     @property
-    def whole(self) -> Workload:
+    def outermost(self) -> Workload:
         """The outermost execution; differs from this one in children of a distributed Map."""
         ...
 
@@ -173,7 +173,7 @@ class StateFrame(ExpressionFrame, Protocol):
         """
         ...
 
-    def listening(self) -> Any:
+    def child_listener(self) -> Any:
         """Return the event listener for a child execution of the current state, or None."""
         ...
 
@@ -265,7 +265,7 @@ class StateFrame(ExpressionFrame, Protocol):
         """Record an event of the current state, under its name in the history."""
         ...
 
-    def reported(self, result: Json) -> Any:
+    def reported_usage(self, result: Json) -> Any:
         """Return the usage reported in a raw result (`asl.engine.usage.CallUsage`)."""
         ...
 
@@ -273,7 +273,7 @@ class StateFrame(ExpressionFrame, Protocol):
         """Count the usage reported in a raw result."""
         ...
 
-    def remaining(self) -> dict[str, dict[str, Json]]:
+    def remaining_budgets(self) -> dict[str, dict[str, Json]]:
         """Return the remaining budgets by `workflow` and `state`."""
         ...
 
@@ -294,7 +294,7 @@ class FanOut:
     """The children that a state starts, each made when a worker takes it."""
 
     __slots__ = (
-        "aborted", "child", "ended", "failed", "held", "length", "limit", "series", "timed",
+        "on_abort", "child", "on_end", "on_failure", "held_results", "length", "limit", "series", "has_timeout",
     )  # fmt: skip
 
     def __init__(
@@ -303,12 +303,12 @@ class FanOut:
         child: Callable[[int], StateFrame | None],
         limit: int = 0,
         *,
-        failed: Callable[[StateFrame, StateError], StateError | None] = lambda frame, error: error,
-        ended: Callable[[StateFrame, Json], object] | None = None,
-        aborted: Callable[[StateFrame], object] = lambda frame: None,
+        on_failure: Callable[[StateFrame, StateError], StateError | None] = lambda frame, error: error,
+        on_end: Callable[[StateFrame, Json], object] | None = None,
+        on_abort: Callable[[StateFrame], object] = lambda frame: None,
         series: Iterator[StateFrame] | None = None,
-        held: Iterable[object] = (),
-        timed: bool = False,
+        held_results: Iterable[object] = (),
+        has_timeout: bool = False,
     ) -> None:
         self.length = length
         """Number of children; None if `child` returns None after the last one."""
@@ -316,22 +316,22 @@ class FanOut:
         """Makes the children in order; an error of it fails the fan-out."""
         self.limit = limit
         """Maximum number of concurrent children; 0 for no limit."""
-        self.failed = failed
+        self.on_failure = on_failure
         """Takes the error of a child; returns that of the fan-out, None for a tolerated one."""
-        self.ended = ended
+        self.on_end = on_end
         """Takes the output of each child at its end; None to collect all of them in the fan-in."""
-        self.aborted = aborted
+        self.on_abort = on_abort
         """Takes each child that is cancelled because the fan-out has failed."""
         self.series = series
         """The same children if they have no effects and leave no records; they run one after the
         other, as none of them ever waits."""
-        self.held = held
+        self.held_results = held_results
         """The results so far in memory, if `ended` takes them."""
-        self.timed = timed
+        self.has_timeout = has_timeout
         """Whether the children are executions with a maximum duration."""
 
     @property
-    def together(self) -> bool:
+    def is_concurrent(self) -> bool:
         """Whether several children with effects may run concurrently."""
         return self.series is None and self.limit != 1 and self.length not in (0, 1)
 
@@ -342,11 +342,11 @@ class FanIn:
     There are no values if the fan-out has taken them (`FanOut.ended`).
     """
 
-    __slots__ = ("failed", "values")
+    __slots__ = ("failures", "values")
 
-    def __init__(self, values: list[Json], failed: int) -> None:
+    def __init__(self, values: list[Json], failures: int) -> None:
         self.values = values
-        self.failed = failed
+        self.failures = failures
 
 
 class DistributedRun(Protocol):
@@ -356,10 +356,10 @@ class DistributedRun(Protocol):
     id: str
     pure: bool
     """Whether its children have no effects and emit no events."""
-    begun: int
+    started_children: int
     """Number of started children, unless they are pure."""
 
-    def selected(self, index: int, item: Json, source: str) -> StateFrame:
+    def item_selector_frame(self, index: int, item: Json, source: str) -> StateFrame:
         """Return the frame for `ItemSelector`: the machine of the state, with an item."""
         ...
 
@@ -378,7 +378,7 @@ class DistributedRun(Protocol):
         """Return a fan-out that reports the end of each child to event listeners."""
         ...
 
-    def shown(self, child: StateFrame, error: StateError) -> str:
+    def redacted_cause(self, child: StateFrame, error: StateError) -> str:
         """Return the error of a child as text, without redacted values."""
         ...
 
@@ -419,7 +419,7 @@ class DirectCalls(Protocol[F]):
     Between the three methods the interpreter awaits the agent itself.
     """
 
-    def begin(self, at: F, step: Step, data: Json) -> Awaitable[Json] | None:
+    def begin(self, frame: F, step: Step, data: Json) -> Awaitable[Json] | None:
         """Call the agent of a Task that has a `call`.
 
         Args:
@@ -433,11 +433,11 @@ class DirectCalls(Protocol[F]):
         """
         ...
 
-    def accept_answer(self, at: F, target: Target, answer: Json) -> Json:
+    def accept_answer(self, frame: F, target: Target, answer: Json) -> Json:
         """Return the raw result from the answer of an agent."""
         ...
 
-    def map_error(self, at: F, target: Target, error: BaseException) -> StateError:
+    def map_error(self, frame: F, target: Target, error: BaseException) -> StateError:
         """Return the error of the state for an exception of an agent; reraise others."""
         ...
 
@@ -459,7 +459,7 @@ class Effects(Protocol[F]):
         """The fast path for simple calls; None if every call goes through `call`."""
         ...
 
-    def call(self, at: F, effect: CallEffect) -> Awaitable[Json]:
+    def call(self, frame: F, effect: CallEffect) -> Awaitable[Json]:
         """Call an agent, a resource or a service, or hand over a task.
 
         Returns:
@@ -470,11 +470,11 @@ class Effects(Protocol[F]):
         """
         ...
 
-    def timer(self, at: F, when: float) -> Awaitable[None]:
+    def timer(self, frame: F, when: float) -> Awaitable[None]:
         """Wait until the clock has reached *when*, in epoch seconds."""
         ...
 
-    def request(self, at: F, question: Question) -> Awaitable[Json]:
+    def request(self, frame: F, question: Question) -> Awaitable[Json]:
         """Return the decision on an approval request, by an approver or automatic.
 
         Raises:
@@ -483,7 +483,7 @@ class Effects(Protocol[F]):
         """
         ...
 
-    def child(self, at: F, child: ChildWorkflow) -> Awaitable[Json]:
+    def child(self, frame: F, child: ChildWorkflow) -> Awaitable[Json]:
         """Run another workflow as a child execution and return its output.
 
         Raises:
@@ -492,7 +492,7 @@ class Effects(Protocol[F]):
         """
         ...
 
-    def fan_out(self, at: F, fan: FanOut) -> Awaitable[FanIn]:
+    def fan_out(self, frame: F, fan: FanOut) -> Awaitable[FanIn]:
         """Run the children of a fan-out.
 
         Raises:
@@ -500,11 +500,11 @@ class Effects(Protocol[F]):
         """
         ...
 
-    def checkpoint(self, at: F, saving: CheckpointRequest) -> Awaitable[Json]:
+    def checkpoint(self, frame: F, request: CheckpointRequest) -> Awaitable[Json]:
         """Save the execution and return the next data."""
         ...
 
-    def yield_(self, at: F) -> Awaitable[None]:
+    def yield_(self, frame: F) -> Awaitable[None]:
         """Yield to other tasks, and let a cancellation through; called after bounded work."""
         ...
 

@@ -26,7 +26,7 @@ def _text(compiler: Compiler, field: str) -> Evaluate:
     for computed in (f"{field}Path", f"{field}.$"):
         if computed in compiler.state:
             return _string(compiler.expression(computed, compiler.state[computed]), computed)
-    return compiler.computed(field, "string") or constant(compiler.state.get(field))
+    return compiler.computed_field(field, "string") or constant(compiler.state.get(field))
 
 
 def _string(evaluate: Evaluate, field: str) -> Evaluate:

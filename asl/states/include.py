@@ -21,7 +21,7 @@ def compile_include(compiler: Compiler, step: Step) -> None:
     effective = compiler.input()
     payload = compiler.payload() if compiler.jsonata else effective
     arguments = compiler.template("Parameters") or constant({})
-    machine_of = compiler.included()
+    machine_of = compiler.included_machine()
 
     def entered(data: Json, frame: Any) -> tuple[Machine, Json, DocumentScope | None]:
         """Return what runs, what it is given, and what its own blocks say."""

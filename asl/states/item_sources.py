@@ -75,8 +75,8 @@ def _state_data(compiler: Compiler) -> Callable[[Json, StateFrame], ItemSource]:
 
 def _reader(compiler: Compiler) -> Callable[[Json, StateFrame], ItemSource]:
     reader, profile = compiler.state["ItemReader"], compiler.profile
-    arguments = compiler.within("ItemReader").payload()
-    config = compiler.within("ItemReader", "ReaderConfig")
+    arguments = compiler.compiler_at("ItemReader").payload()
+    config = compiler.compiler_at("ItemReader", "ReaderConfig")
     # A path may lead to a negative number: the run begins, and its reader fails (recorded).
     least = 0 if compiler.jsonata else -NO_BOUND
     most = compile_number(config, "MaxItems", least, numerals=profile.aws)
@@ -99,7 +99,7 @@ def compile_batcher(compiler: Compiler) -> Callable[[Json, StateFrame], MakeBatc
     """Compile `ItemBatcher`: effective input to what makes batches; None where there is none."""
     if "ItemBatcher" not in compiler.state:
         return None
-    inner, numerals = compiler.within("ItemBatcher"), compiler.profile.aws
+    inner, numerals = compiler.compiler_at("ItemBatcher"), compiler.profile.aws
     most = compile_number(inner, "MaxItemsPerBatch", 1, numerals=numerals) or constant(NO_BOUND)
     size = compile_number(inner, "MaxInputBytesPerBatch", 1, numerals=numerals) or constant(
         NO_BOUND
@@ -124,5 +124,5 @@ def iteration_input(
 ) -> Json:
     """Return the input of the iteration of one item."""
     if selector is not None:
-        return selector(effective, run.selected(index, item, source))
+        return selector(effective, run.item_selector_frame(index, item, source))
     return item.input if type(item) is MapEntry else item

@@ -86,7 +86,7 @@ def compile_items(compiler: Compiler, *, objects: bool = False) -> Evaluate:
 
 def _queried(compiler: Compiler, objects: bool) -> Evaluate:
     evaluate = compiler.template("Items") or identity
-    typed = compiler.computed("Items", "array")
+    typed = compiler.computed_field("Items", "array")
 
     def items(data: Json, frame: ExpressionFrame) -> Json:
         value = evaluate(data, frame)

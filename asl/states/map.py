@@ -94,11 +94,11 @@ def _inline(compiler: Compiler, machine: Machine) -> Work:
             _at_once(at_once, most),
         )
         if tolerance is not None:
-            fan.failed = _tolerating(tolerance(effective, frame)(len(items)))
+            fan.on_failure = _tolerating(tolerance(effective, frame)(len(items)))
         joined = await frame.effects.fan_out(frame, fan)
         if follows:
-            record_counts(frame, len(items) - joined.failed, joined.failed)
-        if not joined.failed:
+            record_counts(frame, len(items) - joined.failures, joined.failures)
+        if not joined.failures:
             return joined.values
         return [value for value in joined.values if value is not ABSENT]
 

@@ -32,19 +32,19 @@ class Results(Protocol):
     """Takes what becomes of the children."""
 
     @property
-    def held(self) -> Iterable[object]:
+    def held_results(self) -> Iterable[object]:
         """The results so far that are held in memory."""
         ...
 
-    def ended(self, child: StateFrame, output: Json) -> object:
+    def add_output(self, child: StateFrame, output: Json) -> object:
         """Take the output of a child."""
         ...
 
-    def failed(self, child: StateFrame, error: StateError) -> object:
+    def add_failure(self, child: StateFrame, error: StateError) -> object:
         """Take the failure of a child."""
         ...
 
-    def aborted(self, child: StateFrame) -> object:
+    def add_abort(self, child: StateFrame) -> object:
         """Take a child that was given up."""
         ...
 
@@ -99,17 +99,17 @@ class InlineResults:
         self.values: dict[int, Json] = {}
 
     @property
-    def held(self) -> Iterable[object]:
+    def held_results(self) -> Iterable[object]:
         """The results so far, in what holds them: small results take less than their places."""
         return (self.values,)
 
-    def ended(self, child: StateFrame, output: Json) -> None:
+    def add_output(self, child: StateFrame, output: Json) -> None:
         self.values[child.index] = output
 
-    def failed(self, child: StateFrame, error: StateError) -> None:
+    def add_failure(self, child: StateFrame, error: StateError) -> None:
         """It is not in the result (Specification 6.3)."""
 
-    def aborted(self, child: StateFrame) -> None:
+    def add_abort(self, child: StateFrame) -> None:
         """A failed Map has no result."""
 
     def value(self) -> Json:
@@ -122,7 +122,7 @@ class InlineResults:
 class InlineResultsWithFailures(InlineResults):
     """The same with failures in their places, as users measured AWS to do."""
 
-    def failed(self, child: StateFrame, error: StateError) -> None:
+    def add_failure(self, child: StateFrame, error: StateError) -> None:
         record = _unsuccessful(child, error)
         told = {key: record[key] for key in ("Status", "Error", "Cause") if key in record}
         self.values[child.index] = told
@@ -136,10 +136,10 @@ class FormattedResults(InlineResults):
         self.lines = config.get("OutputType") == "JSONL"
         self.transformed = _TRANSFORMED[config.get("Transformation", "COMPACT")]
 
-    def ended(self, child: StateFrame, output: Json) -> None:
+    def add_output(self, child: StateFrame, output: Json) -> None:
         self.values[child.index] = self.transformed(child, output)
 
-    def failed(self, child: StateFrame, error: StateError) -> None:
+    def add_failure(self, child: StateFrame, error: StateError) -> None:
         self.values[child.index] = (_unsuccessful(child, error),)
 
     def value(self) -> Json:
@@ -169,19 +169,19 @@ class BucketResults:
         self.succeeded = _Files(bucket, f"{self.folder}SUCCEEDED", lines)
         self.unsuccessful = _Files(bucket, f"{self.folder}FAILED", lines)
         self.given_up: list[Json] = []
-        self.held = ()
+        self.held_results = ()
 
-    def ended(self, child: StateFrame, output: Json) -> None:
+    def add_output(self, child: StateFrame, output: Json) -> None:
         if self.compact:  # the same as below, without a detour
             self.succeeded.put(output)
         else:
             for value in self.transformed(child, output):
                 self.succeeded.put(value)
 
-    def failed(self, child: StateFrame, error: StateError) -> None:
+    def add_failure(self, child: StateFrame, error: StateError) -> None:
         self.unsuccessful.put(_unsuccessful(child, error))
 
-    def aborted(self, child: StateFrame) -> None:
+    def add_abort(self, child: StateFrame) -> None:
         # Nothing that can fail may happen while others are being stopped.
         self.given_up.append(_unsuccessful(child, None))
 
@@ -278,7 +278,7 @@ def compile_results(compiler: Compiler) -> Callable[[Json, StateFrame], OpenResu
     config = writer.get("WriterConfig", {})
     if "Resource" not in writer:
         return lambda effective, frame: lambda run: FormattedResults(config)
-    arguments = compiler.within("ResultWriter").payload()
+    arguments = compiler.compiler_at("ResultWriter").payload()
 
     def opened_by(effective: Json, frame: StateFrame) -> OpenResults:
         place = arguments(effective, frame)

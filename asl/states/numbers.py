@@ -65,7 +65,7 @@ def compile_number(
     """
     wanted = _Wanted(field, least, most, whole)
     if field in compiler.state:
-        computed = compiler.computed(field, "number")
+        computed = compiler.computed_field(field, "number")
         if computed is not None:
             return _bounded(computed, wanted, wanted.unfit_result)
         fixed = compiler.state[field]

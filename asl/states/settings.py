@@ -39,15 +39,15 @@ class BlockSettings:
         found = self._read(field, _is_flag, "true or false")
         return absent if found is None else found is True
 
-    def word(self, field: str, words: Collection[str]) -> str | None:
+    def choice(self, field: str, choices: Collection[str]) -> str | None:
         """Return one of *words*.
 
         Raises:
             StateError: The value is another one.
         """
         found: str | None = self.values.get(field)
-        if found is not None and found not in words:
-            raise self.unfit(field, " or ".join(words))
+        if found is not None and found not in choices:
+            raise self.invalid_value(field, " or ".join(choices))
         return found
 
     def name(self, field: str) -> str | None:
@@ -55,7 +55,7 @@ class BlockSettings:
         found: str | None = self._read(field, _is_name, "a name")
         return found
 
-    def way(self, field: str) -> Path | None:
+    def path(self, field: str) -> Path | None:
         """Return a reference path to a member: `$.trace`.
 
         Raises:
@@ -64,7 +64,7 @@ class BlockSettings:
         text = self.name(field)
         path = None if text is None else _way(text)
         if text is not None and path is None:
-            raise self.unfit(field, "a path to a member, such as $.found")
+            raise self.invalid_value(field, "a path to a member, such as $.found")
         return path
 
     def one_or_more(self, field: str) -> list[str]:
@@ -77,38 +77,38 @@ class BlockSettings:
         found: list[str] | None = self._read(field, _are_texts, "a list of texts")
         return found
 
-    def names(self, field: str, among: Collection[str]) -> list[str] | None:
+    def names(self, field: str, choices: Collection[str]) -> list[str] | None:
         """Return a list of different names of *among*."""
         found: list[str] | None = self._read(
             field,
             lambda value: (
                 type(value) is list
-                and all(_is_name(name) and name in among for name in value)
+                and all(_is_name(name) and name in choices for name in value)
                 and len(set(value)) == len(value) > 0
             ),
             "a list of different names out of {}",
-            ", ".join(among),
+            ", ".join(choices),
         )
         return found
 
-    def count(self, field: str, most: int | None = None) -> int | None:
+    def count(self, field: str, maximum: int | None = None) -> int | None:
         """Return a whole number from 1, up to *most* if given."""
         found = self._read(
             field,
-            lambda value: is_integer(value) and value >= 1 and (most is None or value <= most),
-            "a whole number from 1" if most is None else "a whole number from 1 to {}",
-            most,
+            lambda value: is_integer(value) and value >= 1 and (maximum is None or value <= maximum),
+            "a whole number from 1" if maximum is None else "a whole number from 1 to {}",
+            maximum,
         )
         return None if found is None else int(found)
 
-    def number(self, field: str, least: float, most: float) -> float | None:
+    def number(self, field: str, minimum: float, maximum: float) -> float | None:
         """Return a number from *least* to *most*."""
         found: float | None = self._read(
             field,
-            lambda value: is_number(value) and least <= value <= most,
+            lambda value: is_number(value) and minimum <= value <= maximum,
             "a number from {:g} to {:g}",
-            least,
-            most,
+            minimum,
+            maximum,
         )
         return found
 
@@ -117,7 +117,7 @@ class BlockSettings:
         found: float | None = self._read(field, is_number, "a number")
         return found
 
-    def share(self, field: str) -> float | None:
+    def fraction(self, field: str) -> float | None:
         """Return a number above 0, up to 1."""
         found: float | None = self._read(field, _is_share, "a number above 0, up to 1")
         return found
@@ -153,7 +153,7 @@ class BlockSettings:
         """Return the fields of an object, with its name in their errors."""
         return BlockSettings(self.members(field), self.jsonata, f"{self.block}{field}.", self.state)
 
-    def unfit(self, field: str, wanted: str) -> StateError:
+    def invalid_value(self, field: str, wanted: str) -> StateError:
         """Return the error of a field with another value than *wanted*."""
         cause = f"{self._place(field)} is {wanted}, not {excerpt(self.values.get(field), 200)}"
         if self.jsonata:
@@ -167,7 +167,7 @@ class BlockSettings:
         value = self.values.get(field)
         if value is None or fits(value):
             return value
-        raise self.unfit(field, wanted.format(*bounds))
+        raise self.invalid_value(field, wanted.format(*bounds))
 
 
 def _way(text: str) -> Path | None:

@@ -48,7 +48,7 @@ def _when(compiler: Compiler) -> Callable[[Json, Frame], float]:
     if "SecondsPath" in state:
         return _seconds_path(_given(compiler, "SecondsPath"), state["SecondsPath"])
     if "Timestamp" in state:
-        computed = compiler.computed("Timestamp", "string")
+        computed = compiler.computed_field("Timestamp", "string")
         if computed is not None:
             return _timestamp(computed, instant_of_java if compiler.profile.aws else instant)
         moment = parse_epoch(state["Timestamp"])

@@ -24,7 +24,7 @@ Write: TypeAlias = "tuple[Change | Computed, Values]"
 class StoreConnection(Protocol):
     """A connection of one thread; raises StoreError, and StoreDamaged for damaged rows."""
 
-    reached: Callable[[str], object]
+    on_fail_point: Callable[[str], object]
     """Called at each of `FAIL_POINTS`, for tests that end a process there."""
 
     @property
@@ -87,7 +87,7 @@ class StoreConnection(Protocol):
         """Return two counters: of writes by others, and of writes by this connection."""
         ...
 
-    def glance(self) -> object:
+    def change_marker(self) -> object:
         """Return a cheap value that usually changes with each write of any process."""
         ...
 

@@ -176,7 +176,7 @@ def add_execution(
 
 def find_execution(session: Session, name: str) -> StoredExecution | None:
     """Return the execution of this name, None without one; pending changes are not written."""
-    found = session.look(FIND, name)
+    found = session.read_one(FIND, name)
     return None if found is None else read_row(session, found)
 
 

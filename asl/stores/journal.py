@@ -102,7 +102,7 @@ class StoreJournal(Log):
         super().__init__(store, number)
         self.name = name
         """The name of the execution, for messages."""
-        self.at_work, self.reached = store.at_work, store.reached
+        self.at_work, self.on_fail_point = store.at_work, store.on_fail_point
         self.commit_soon: Callable[[], object] = store.flush_soon
         self.found = 0
         """The number of steps found at recovery."""
@@ -260,10 +260,10 @@ class StoreJournal(Log):
 
     # Requests
 
-    def put_request(self, asked: ApprovalRequest, received: bool = False) -> None:
+    def put_request(self, request: ApprovalRequest, received: bool = False) -> None:
         """Store a request or the new status of an open one, with *received* its answers too."""
         self.may_have_asked = True
-        requests.put_request(self.store, self.number, asked, received)
+        requests.put_request(self.store, self.number, request, received)
 
     def put_task(self, task: PendingCallback) -> None:
         """Store a new task token."""
@@ -295,14 +295,14 @@ class StoreJournal(Log):
         self._decided.discard(id)
         return is_new
 
-    def drop_request(self, asked: ApprovalRequest) -> None:
+    def drop_request(self, request: ApprovalRequest) -> None:
         """Delete a request and its answer."""
-        requests.drop_request(self.store, asked.id)
-        self.drop_answer(asked.key)
+        requests.drop_request(self.store, request.id)
+        self.drop_answer(request.key)
 
-    def decision(self, asked: ApprovalRequest) -> Json:
+    def decision(self, request: ApprovalRequest) -> Json:
         """Return the decision on a request, None without one; it may come at any time."""
-        found = requests.find_decisions(self.store, requests.BY_ID, asked.id)
+        found = requests.find_decisions(self.store, requests.BY_ID, request.id)
         for id, (_, decided) in found.items():
             self._decided.add(id)
             return decided
@@ -330,7 +330,7 @@ class StoreJournal(Log):
 
     def put_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Store a checkpoint, without the data that another storage holds."""
-        kept = checkpoint.kept()
+        kept = checkpoint.to_record()
         if checkpoint.storage != "default":
             kept |= {"data": None, "variables": {}}
         self.checkpoint_names.append((checkpoint.id, checkpoint.name))
@@ -360,7 +360,7 @@ class StoreJournal(Log):
     def put_pause(self, deadline: float | None) -> None:
         """Record that the execution is paused, and when it is due."""
         self.store.write(_pause, self.store, self.number, deadline)
-        self.reached("pause.put")
+        self.on_fail_point("pause.put")
 
     def put_end(
         self, status: str, ended: float, output: Json, error: str | None, cause: str | None
@@ -374,7 +374,7 @@ class StoreJournal(Log):
         self.close_requests()
         if self.may_have_started:
             store.write(end_descendants, store, number, ended)
-        self.reached("end.put")
+        self.on_fail_point("end.put")
 
     def put_life(
         self,

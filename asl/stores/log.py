@@ -308,7 +308,7 @@ class LogCompaction:
         self._hang(path)
         self.positions[path] = position
 
-    def void(self, key: str) -> None:
+    def discard_answer(self, key: str) -> None:
         """Discard an answer."""
         self.answers.pop(key, None)
 

@@ -129,7 +129,7 @@ class MemoryConnection:
     refusal: str | None = None
 
     def __init__(self, shared: _Shared) -> None:
-        self.reached: Callable[[str], object] = _nothing
+        self.on_fail_point: Callable[[str], object] = _nothing
         self.is_closed = False
         self._shared = shared
         self._thread = get_ident()
@@ -184,7 +184,7 @@ class MemoryConnection:
         self._insist_open()
         return self._shared.version - self._own, self._own
 
-    def glance(self) -> int:
+    def change_marker(self) -> int:
         """Return the number of writes by all connections."""
         return self._shared.version
 
@@ -232,7 +232,7 @@ class MemoryConnection:
     ) -> Iterator[None]:
         """Read and write in one transaction; others wait for its end."""
         self._insist_open()
-        self.reached("commit.begin")
+        self.on_fail_point("commit.begin")
         with self._shared.lock:
             self._undo = []
             try:
@@ -240,14 +240,14 @@ class MemoryConnection:
                     check()
                 yield
                 self._change(writes())
-                self.reached("commit.written")
+                self.on_fail_point("commit.written")
             except BaseException:  # after any exception nothing of it remains
                 for rows, key, row in reversed(self._undo):
                     rows.put(key, row)
                 raise
             self._shared.version += 1
             self._own += 1
-        self.reached("commit.done")
+        self.on_fail_point("commit.done")
 
     def _change(self, writes: Iterable[Write]) -> None:
         for change, values in writes:

@@ -121,7 +121,7 @@ class StoreBudgets:
                 self.change(name, lambda kept: kept)
                 yield name
 
-    def leave(self, execution: str, spent: Decimal, now: float) -> None:
+    def release(self, execution: str, spent: Decimal, now: float) -> None:
         """Release the reservations of an execution that ends without running."""
         for (name,) in self.session.select(NAMES):
             self.change(name, lambda kept: remove_execution(kept, execution, spent, now))

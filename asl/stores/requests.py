@@ -301,26 +301,26 @@ def answered_ids(session: Session) -> list[str]:
 # Writing
 
 
-def put_request(session: Session, number: int, asked: ApprovalRequest, received: bool) -> None:
+def put_request(session: Session, number: int, request: ApprovalRequest, received: bool) -> None:
     """Store an approval request or the new status of an open one.
 
     Other processes may add approvals at any time; *received* stores those of this one.
     """
-    body = encode([asked.body, asked.plan])
-    answers = session.values.pack(encode(asked.received))
+    body = encode([request.body, request.plan])
+    answers = session.values.pack(encode(request.received))
     session.write(
         PUT_WITH_ANSWERS if received else PUT,
-        asked.id,
+        request.id,
         number,
-        asked.key,
-        asked.kind,
-        asked.status,
-        asked.created,
-        asked.wake,
+        request.key,
+        request.kind,
+        request.status,
+        request.created,
+        request.wake,
         session.values.pack(body),
         answers,
-        asked.digest,
-        asked.notices_sent,
+        request.digest,
+        request.notices_sent,
     )
 
 

@@ -70,13 +70,13 @@ class Session:
     # Life cycle
 
     @property
-    def reached(self) -> Callable[[str], object]:
+    def on_fail_point(self) -> Callable[[str], object]:
         """The function called at each of `asl.stores.backend.FAIL_POINTS`."""
-        return self.connection.reached
+        return self.connection.on_fail_point
 
-    @reached.setter
-    def reached(self, call: Callable[[str], object]) -> None:
-        self.connection.reached = call
+    @on_fail_point.setter
+    def on_fail_point(self, call: Callable[[str], object]) -> None:
+        self.connection.on_fail_point = call
 
     def close(self) -> None:
         """Write pending changes and close the store, if it is open.
@@ -265,7 +265,7 @@ class Session:
             self.flush()
         return self.connection.select(statement, values)
 
-    def look(self, statement: Select, *values: Any) -> Row | None:
+    def read_one(self, statement: Select, *values: Any) -> Row | None:
         """Return the first row of a query or None, without writing pending changes."""
         found = self.connection.select(statement, values)
         return found[0] if found else None

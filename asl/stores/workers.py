@@ -136,7 +136,7 @@ class Workers:
         """Renew the lease with the next commit."""
         self.session.write(RENEW, now, self.session.worker)
 
-    def leave(self) -> None:
+    def deregister(self) -> None:
         """End this worker, so that others may take its executions."""
         session, id = self.session, self.session.worker
         if id is None:
@@ -166,7 +166,7 @@ class Workers:
 
     # Claims
 
-    def own(self, number: int) -> None:
+    def claim(self, number: int) -> None:
         """Record with the next commit that this worker runs an execution whose lock it holds."""
         self.session.write(OWN, number, self.session.worker)
 
@@ -177,12 +177,12 @@ class Workers:
         lock.
         """
         session = self.session
-        if session.look(OWNER, number) in (None, (session.worker,)):
+        if session.read_one(OWNER, number) in (None, (session.worker,)):
             return True
         with session.transaction():
-            owner = session.look(OWNER, number)
+            owner = session.read_one(OWNER, number)
             if owner is not None and owner != (session.worker,):
-                if session.look(IS_ALIVE, *owner) is not None and self._is_there(owner[0]):
+                if session.read_one(IS_ALIVE, *owner) is not None and self._is_there(owner[0]):
                     return False
                 session.write(OWN, number, session.worker)
         return True
@@ -193,7 +193,7 @@ class Workers:
         """
         session = self.session
         with session.transaction():
-            owner = session.look(OWNER, number)
+            owner = session.read_one(OWNER, number)
             if owner is None or owner not in session.select(FENCED):
                 return False
             session.write(OWN, number, session.worker)
@@ -201,21 +201,21 @@ class Workers:
 
     def is_owned(self, number: int) -> bool:
         """Return whether another live worker runs an execution."""
-        found = self.session.look(OWNER, number)
+        found = self.session.read_one(OWNER, number)
         if found is None or found[0] == self.session.worker:
             return False
-        return self.session.look(IS_ALIVE, *found) is not None and self._is_there(found[0])
+        return self.session.read_one(IS_ALIVE, *found) is not None and self._is_there(found[0])
 
     def is_fenced(self, number: int) -> bool:
         """Return whether the worker that runs an execution is fenced."""
-        owner = self.session.look(OWNER, number)
-        return owner is not None and self.session.look(IS_FENCED, *owner) is not None
+        owner = self.session.read_one(OWNER, number)
+        return owner is not None and self.session.read_one(IS_FENCED, *owner) is not None
 
     def release(self, number: int) -> None:
         """Record with the next commit that this worker no longer runs an execution."""
         self.session.write(RELEASE, number, self.session.worker)
 
-    def forget(self, number: int) -> None:
+    def delete_claim(self, number: int) -> None:
         """Delete the claim of an ended execution with the next commit."""
         self.session.write(FORGET, number)
 
@@ -303,7 +303,7 @@ class Workers:
         """Record the wake time of a paused execution with the next commit, None for none."""
         self.session.write(TIME, number, wake)
 
-    def needing(self) -> list[tuple[int, str, list[str]]]:
+    def missing_bindings(self) -> list[tuple[int, str, list[str]]]:
         """Return the executions with missing bindings, and these."""
         rows = self.session.select(NEEDING)
         if not rows:
@@ -343,7 +343,7 @@ class Workers:
         self.session.write(CANCEL, number, encode([error, cause]))
         self.session.flush()
 
-    def cancelled(self) -> list[Cancellation]:
+    def cancellations(self) -> list[Cancellation]:
         """Return the executions to cancel."""
         return [
             Cancellation(number, name, *self._reason(kept))
@@ -356,7 +356,7 @@ class Workers:
         """Return error and cause of the requested cancellation of an execution, None without
         one.
         """
-        found = self.session.look(CANCELLATION, number)
+        found = self.session.read_one(CANCELLATION, number)
         return None if found is None else self._reason(found[0])
 
     def _reason(self, kept: bytes) -> tuple[str | None, str | None]:
@@ -368,6 +368,6 @@ class Workers:
         except StoreDamaged as damage:
             return None, damage.what
 
-    def answered(self) -> Iterable[str]:
+    def answered_ids(self) -> Iterable[str]:
         """Return the ids of requests and tokens with unused answers."""
         return answered_ids(self.session)

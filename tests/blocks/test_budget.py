@@ -464,11 +464,11 @@ def test_what_is_assumed_of_a_child_is_known_whoever_finds_its_end(tmp_path: Any
 
     def reached(name: str) -> None:
         if name == "end.put":
-            store.session.reached = lambda name: None
+            store.session.on_fail_point = lambda name: None
             store.session.flush()
             raise Died
 
-    store.session.reached = reached
+    store.session.on_fail_point = reached
     with pytest.raises(Died):
         store.run(parent, {}, name="e")
     store.session.crash()

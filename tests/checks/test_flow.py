@@ -36,7 +36,7 @@ def test_a_variable_is_known_behind_every_way_that_assigns_it(seed: int) -> None
         for variable in variables
         if found.knows(scope, node, variable)
     }
-    assert reach["S0"] == {node.name for node in scope.nodes if found.reached(scope, node)}
+    assert reach["S0"] == {node.name for node in scope.nodes if found.is_reachable(scope, node)}
 
 
 def test_a_tangle_of_many_states_and_variables_is_followed_to_its_end() -> None:
@@ -44,7 +44,7 @@ def test_a_tangle_of_many_states_and_variables_is_followed_to_its_end() -> None:
     ways = _tangle(1, states=400, rules=10)
     workflow, found = _followed(ways)
     (scope,) = workflow.scopes
-    assert all(found.reached(scope, node) for node in scope.nodes)
+    assert all(found.is_reachable(scope, node) for node in scope.nodes)
 
 
 def test_a_machine_that_takes_too_long_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ def test_a_machine_that_takes_too_long_is_left_alone(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(flow, "PATIENCE", 0)
     workflow, found = _followed(_tangle(1, states=9, rules=2))
     (scope,) = workflow.scopes
-    assert not any(found.reached(scope, node) for node in scope.nodes)
+    assert not any(found.is_reachable(scope, node) for node in scope.nodes)
 
 
 def _tangle(seed: int, states: int, rules: int) -> Ways:

@@ -432,7 +432,7 @@ def test_cases_for_collected_documents_pass(tmp_path: Path) -> None:
         except asl.InvalidDocument:
             continue
         if cases:
-            suite = {"suite": "Ways", "document": document.whole, "cases": cases}
+            suite = {"suite": "Ways", "document": document.composed_value, "cases": cases}
             target = tmp_path / f"{made}.asl-test.json"
             target.write_text(json.dumps(suite))
             made += 1

@@ -27,7 +27,7 @@ def document(**states: Any) -> dict[str, Any]:
 def recorded(tmp_path: Path, what: dict[str, Any], data: Any, worker: Any, **more: Any) -> Any:
     """Run with a recording, write the case down, and run that."""
     recording = Recording()
-    agents = recording.around({"Worker": worker})
+    agents = recording.wrap({"Worker": worker})
     loaded = asl.load(what)
     result = asl.run(loaded, data, agents=agents, **more)
     workflows = {name: asl.load(each) for name, each in more.get("workflows", {}).items()}
@@ -73,7 +73,7 @@ def test_an_agent_beside_that_of_a_state_is_recorded_by_its_name(tmp_path: Path)
     """No mock stands for it, though it speaks for the same state."""
     guarded = {**TASK, "Agent": "Echo", "Guardrails": {"Input": {"Validator": "Worker"}}}
     recording = Recording()
-    agents = recording.around({"Echo": lambda data: data, "Worker": lambda data: {"valid": True}})
+    agents = recording.wrap({"Echo": lambda data: data, "Worker": lambda data: {"valid": True}})
     loaded = asl.load(document(Ask=guarded))
     case = recording.case("one", loaded, 7, asl.run(loaded, 7, agents=agents))
     assert case["expect"]["status"] == "SUCCEEDED"
@@ -198,7 +198,7 @@ def test_answers_that_no_agent_gave_are_those_of_the_task(
     retry = [{"ErrorEquals": ["Again"], "MaxAttempts": 1}]
     loaded = asl.load(document(T={"Type": "Task", "Retry": retry, "End": True, **state}))
     recording = Recording()
-    resources = recording.around({"arn:aws:states:::sqs:*": handler})
+    resources = recording.wrap({"arn:aws:states:::sqs:*": handler})
     result = asl.run(
         loaded, resources=resources, tokens=tokens, workflows={"Child": PASS}, clock="virtual"
     )

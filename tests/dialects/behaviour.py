@@ -119,7 +119,7 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
     asked: list[str] = []
     given: list[Json] = []
     counts: dict[str, int] = {}
-    answered = {*made_keys(document.whole)}
+    answered = {*made_keys(document.composed_value)}
     entered: dict[str, tuple[int, int]] = {}
     visits: dict[str, int] = {}
     happened: dict[str, list[tuple[int, int]]] = {}
@@ -175,7 +175,7 @@ def observe(document: Document, input: Json, script: Script) -> Seen:
                 notice(fact, pattern.fullmatch(error) is not None)
 
     tokens = asl.TaskTokens()
-    machine = document.whole
+    machine = document.composed_value
     resources = {name: agent(name) for name in names(machine, "Resource")}
     try:
         result = asl.run(
@@ -614,7 +614,7 @@ class Places:
         self.document = document
         self.agents: dict[str, set[str]] = {}
         self.stated: list[tuple[str | None, str, str]] = []
-        self._machine(document.whole, "")
+        self._machine(document.composed_value, "")
 
     def _machine(self, machine: Json, pointer: str, around: str | None = None) -> set[str]:
         every: set[str] = set()
@@ -650,7 +650,7 @@ class Places:
 
         Where other languages keep their data nobody knows here: then any key may.
         """
-        whole, names = self.document.whole, self(loss)
+        whole, names = self.document.composed_value, self(loss)
         if not key or not names or "JSONata" in str(whole):
             return True
         found: set[str] = set()

@@ -58,7 +58,7 @@ def loaded(found: Any) -> Iterator[tuple[Case, asl.Document]]:
         except asl.InvalidDocument:
             continue  # refused, as its case says
         template = "Parameters" in document.value or "Imports" in document.value
-        if not template and asl.check(document).ok and "States" in document.whole:
+        if not template and asl.check(document).ok and "States" in document.composed_value:
             yield case, document
 
 

@@ -36,5 +36,5 @@ def test_cost_of_a_token_outlives_the_process() -> None:
     past, later = PastUsage(), PastUsage()
     past.learn("tiny", {"MaxTokens": 1, "MaxCost": Decimal("0.004")}, sizes=SIZES)
     past.learn("tiny", {"MaxTokens": 8, "MaxCost": Decimal("0.008")}, sizes=SIZES)
-    later.restore(past.written())
+    later.restore(past.to_json())
     assert cost(later) == Decimal("0.036")

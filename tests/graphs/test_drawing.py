@@ -33,7 +33,7 @@ def texts(drawing: str) -> list[str]:
 def test_real_documents_are_drawn_whole(path: Path) -> None:
     """Each state has its box and its name; each transition its arrow; in all formats."""
     document = asl.load(path)
-    graph = graph_of(document.whole)
+    graph = graph_of(document.composed_value)
     states = [*graph.all_states()]
     drawing = ElementTree.fromstring(asl.graph(document, format="svg"))
     boxes = [each for each in drawing.iter() if each.get("class") == "state"]

@@ -176,17 +176,17 @@ SEVERAL = [
 def test_one_call_may_exceed_the_limit_of_the_workflow(state: Json) -> None:
     """However many run at the same time."""
     found = asl.plan(document({"MaxCost": 10}, S={**state, "End": True})).cost
-    assert (found.most, len(found.states) > 0, found.visits) == (10, True, ())
+    assert (found.maximum, len(found.states) > 0, found.visits) == (10, True, ())
     limited = {**state, "Budget": {"MaxCost": 12}, "End": True}
     found = asl.plan(document({"MaxCost": 10}, S=limited)).cost
-    assert (found.most, found.states) == ((22, ()) if state is TASK else (10, ("S",)))
+    assert (found.maximum, found.states) == ((22, ()) if state is TASK else (10, ("S",)))
 
 
 @pytest.mark.parametrize("state", SEVERAL)
 def test_one_call_may_exceed_the_limit_of_a_state(state: Json) -> None:
     """Of several in its visit."""
     found = asl.plan(document(S={**state, "Budget": {"MaxCost": 10}, "End": True})).cost
-    assert (found.most, found.states, found.visits) == (10, (), ("S",))
+    assert (found.maximum, found.states, found.visits) == (10, (), ("S",))
     assert found.to_json() == {"most": 10.0, "callsOf": [], "callPerVisitOf": ["S"]}
 
 
@@ -373,7 +373,7 @@ def test_no_run_costs_more_than_its_plan(
 
         agents[f"A{n}"] = agent
     result = asl.run(whole, agents=agents, clock="virtual")
-    most_of_all = asl.plan(whole).tokens.most
+    most_of_all = asl.plan(whole).tokens.maximum
     assert most_of_all is not None
     assert result.usage["tokens"] <= most_of_all
 

@@ -82,7 +82,7 @@ def run(
 ) -> Any:
     """Run until the end; *reached* is told of every instant."""
     store = Store(path, clock="virtual", synchronous="OFF", agents=world.agents)
-    store.session.reached = reached
+    store.session.on_fail_point = reached
     result = store.run(document, data, name="it")
     _ = result.events  # they are read from the file
     store.close()

@@ -42,7 +42,7 @@ def test_what_counts_has_no_position_behind_it(entries: list[Any]) -> None:
             alive.answer(where, number)
             answers[where] = number
         elif what == "void":
-            alive.void(where)
+            alive.discard_answer(where)
             answers.pop(where, None)
         else:
             alive.position(where, number, *kept)

@@ -532,10 +532,10 @@ def test_a_large_answer_that_could_not_be_written_is_given_again(store: Store) -
         if point == "commit.written":
             raise asl.StoreError("the disk is full")
 
-    store.session.reached = full
+    store.session.on_fail_point = full
     with pytest.raises(asl.StoreError):
         store.answer(request["requestId"], "approve", by="ann", edited=edited)
-    store.session.reached = lambda point: None
+    store.session.on_fail_point = lambda point: None
     store.answer(request["requestId"], "approve", by="ann", edited=edited)
     assert store.resume("it").output["editedContent"] == edited
     assert list(store.faults()) == []

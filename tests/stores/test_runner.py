@@ -506,7 +506,7 @@ def test_what_a_dead_worker_ran_is_taken_by_one(place: Place, clock: VirtualCloc
         number = dead.get(dead.start(ONE, 1, name="it").name).number
         for store, id in ((dead, "dead"), (one, "one"), (other, "other")):
             Workers(store.session).register(id, {}, 0)
-        Workers(dead.session).own(number)
+        Workers(dead.session).claim(number)
         dead.session.flush()
         dead.session.crash()
         assert Workers(one.session).fence(0) == ["dead"]

@@ -74,7 +74,7 @@ class Lives:
                     store.session.crash()
                     raise asl.StoreError("the process is gone")
 
-            store.session.reached = reached
+            store.session.on_fail_point = reached
 
         async def live() -> None:
             handle = store.handle("one")

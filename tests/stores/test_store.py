@@ -143,7 +143,7 @@ def test_plain_tasks_cost_one_commit_each_and_one(path: Path) -> None:
     """Three tasks, four transactions: what an effect leaves is written with the next one."""
     commits: list[str] = []
     with opened(path) as store:
-        store.session.reached = commits.append
+        store.session.on_fail_point = commits.append
         store.run(DOCUMENT, {}, name="one")
     assert commits.count("commit.done") == 4
 
@@ -161,7 +161,7 @@ def test_executions_at_the_same_time_share_their_commits(path: Path) -> None:
 
     commits: list[str] = []
     with asl.open_store(path, agents={"W": answer}) as store:
-        store.session.reached = commits.append
+        store.session.on_fail_point = commits.append
         results = asyncio.run(all_at_once(store))
     assert {result.status for result in results} == {"SUCCEEDED"}
     assert commits.count("commit.done") < 30
@@ -175,7 +175,7 @@ def test_items_that_may_run_together_share_their_commits(path: Path, limit: int,
     document = {"StartAt": "Each", "States": {"Each": each}}
     commits: list[str] = []
     with asl.open_store(path, agents={"W": {"return": 1}}) as store:
-        store.session.reached = commits.append
+        store.session.on_fail_point = commits.append
         result = store.run(document, [{}] * 80)
     assert result.output == [{"a": 1, "d": 1}] * 80
     assert commits.count("commit.done") <= most
@@ -289,7 +289,7 @@ def test_a_write_that_fails_is_no_failure_of_who_was_to_be_called(tmp_path: Path
                 raise sqlite3.OperationalError("database or disk is full")
 
         with asl.open_store(tmp_path / f"{at}.db", agents={"W": answer}) as store:
-            store.session.reached = full
+            store.session.on_fail_point = full
             return asyncio.run(both(store))
 
     found = [each for at in range(1, 6) for each in ended(at)]
@@ -329,10 +329,10 @@ def test_a_store_that_was_interrupted_while_it_wrote_takes_nothing_more(path: Pa
             raise KeyboardInterrupt
 
     with opened(path) as store:
-        store.session.reached = interrupted
+        store.session.on_fail_point = interrupted
         with pytest.raises(KeyboardInterrupt):
             store.run(DOCUMENT, {}, name="one")
-        store.session.reached = lambda point: None
+        store.session.on_fail_point = lambda point: None
         with pytest.raises(asl.StoreError, match="was interrupted while it wrote"):
             store.run(DOCUMENT, {}, name="one")
     with opened(path) as store:

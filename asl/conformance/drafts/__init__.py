@@ -51,7 +51,7 @@ def draft_cases(
     """
     # The name of the case's run: random values and names in the output depend on it.
     program = replace(asl.compile(document, profile=profile), name=UNNAMED)
-    machine = document.whole
+    machine = document.composed_value
     cases: dict[str, dict[str, Json]] = {}
     missed: list[UntakenPath] = []
     dead: list[WorkflowPath] = []

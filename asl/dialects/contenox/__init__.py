@@ -78,7 +78,7 @@ def _plain(document: Document) -> tuple[dict[str, Json], JsonPathForm]:
 
 
 def _unsaid(document: Document) -> Iterable[tuple[Json, Json]]:
-    macros = _MACRO.findall(compact(document.whole))
+    macros = _MACRO.findall(compact(document.composed_value))
     named = {name.strip().removeprefix("var:") for each in macros for name in each.split("|")}
     for answer in ("text", {}, _CALL):
         data = {} if answer == {} else "text"

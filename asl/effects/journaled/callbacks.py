@@ -49,18 +49,18 @@ class JournaledCallbacks:
         self.answers = answers
         self.journal, self.runtime = answers.journal, answers.runtime
 
-    async def opened(self, at: Frame, task: PendingCallback) -> PendingCallback:
+    async def open_callback(self, frame: Frame, task: PendingCallback) -> PendingCallback:
         """Return a task of the journal: the present one, or the new one after a commit."""
-        known = self.journal.tasks.pop(at.key, None)
+        known = self.journal.tasks.pop(frame.key, None)
         if known is not None:
             return known
         self.journal.put_task(task)
-        self.journal.reached("request.put")
+        self.journal.on_fail_point("request.put")
         await self.journal.commit(self.answers.shares)
         return task
 
     @contextmanager
-    def settling(self, task: PendingCallback) -> Iterator[None]:
+    def settle(self, task: PendingCallback) -> Iterator[None]:
         """Record the outcome of a task when the block ends."""
         try:
             yield
@@ -87,7 +87,7 @@ class DurableCallback:
         self.task = task
         self.options = options
 
-    def given(self) -> bool:
+    def is_answered(self) -> bool:
         """Return whether the answer is available.
 
         Raises:
@@ -120,15 +120,15 @@ class DurableCallback:
         await sleep(0)  # an answer that the handler sent itself arrives now
         runtime, task = self.runtime, self.task
         while not (wait.answer.done() or self.has_come()):
-            suspension = runtime.serving().suspension
+            suspension = runtime.current_services().suspension
             if suspension is not None:
                 try:
                     await suspension.wait(task.token, task.due, wait.answer)
                 except Suspension:
                     runtime.awaited += ((task.key, task),)
                     raise
-            elif runtime.serving().answerable():
-                await self.until_something(wait.answer)
+            elif runtime.current_services().answerable():
+                await self.wait_for_any(wait.answer)
             else:
                 runtime.awaited += ((task.key, task),)
                 raise Suspension
@@ -142,9 +142,9 @@ class DurableCallback:
         """
         if self.task.outcome is None:
             self.journal.read_callback(self.task)
-        return self.given()
+        return self.is_answered()
 
-    async def until_something(self, *others: Future[Any]) -> None:
+    async def wait_for_any(self, *others: Future[Any]) -> None:
         """Return when one of *others* is done, or the next check for the answer is due."""
         from asyncio import FIRST_COMPLETED
         from asyncio import wait as first_of
@@ -155,7 +155,7 @@ class DurableCallback:
             times.append(LOOK)
         await first_of(others, timeout=min(times, default=None), return_when=FIRST_COMPLETED)
 
-    def keep(self, answer: Json, failure: CallbackError | None) -> None:
+    def record_answer(self, answer: Json, failure: CallbackError | None) -> None:
         """Record an answer from this run before its sender gets a reply."""
         runtime, task = self.runtime, self.task
         failed = None if failure is None else [failure.name, failure.cause]
@@ -163,7 +163,7 @@ class DurableCallback:
         self.journal.put_outcome(task)
         self.journal.flush()
 
-    def signed(self) -> None:
+    def record_heartbeat(self) -> None:
         """Record a heartbeat from this run."""
         self.task.beat = self.runtime.now()
         self.journal.put_heartbeat(self.task)
@@ -174,9 +174,9 @@ class DurableCallbackAgent(Agent):
 
     needs_loop = keeps_time = True
 
-    def __init__(self, caller: Caller, kept: DurableCallback, handler: Agent) -> None:
+    def __init__(self, caller: Caller, callback: DurableCallback, handler: Agent) -> None:
         self.caller = caller
-        self.kept = kept
+        self.kept = callback
         self.handler = handler
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
@@ -184,15 +184,15 @@ class DurableCallbackAgent(Agent):
         assert call is not None
         caller, kept, task, details = self.caller, self.kept, self.kept.task, {}
         runtime = kept.runtime
-        with runtime.waiting(call, kept) as wait:
+        with runtime.open_token(call, kept) as wait:
             known = task.taken is not None
-            if not (known or kept.given()):
+            if not (known or kept.is_answered()):
                 details = visible_output(
                     await caller.reach(self.handler, payload, call), caller.limit
                 )
             runtime.advance(call.at, "Submitted", details)
             if known:
-                kept.given()  # timers of the event loop do not handle a past deadline
+                kept.is_answered()  # timers of the event loop do not handle a past deadline
             else:
                 kept.journal.read_callback(task)
                 task.taken = runtime.now()
@@ -205,33 +205,33 @@ class DurableActivity:
     `Service`).
     """
 
-    def __init__(self, kept: DurableCallback, activity: str) -> None:
-        self.kept = kept
+    def __init__(self, callback: DurableCallback, activity: str) -> None:
+        self.kept = callback
         self.activity = activity
         self.reported = False
 
     async def serve(self, runtime: RuntimeContext, payload: Json, call: Call) -> Json:
         """Offer the task to the workers and return the answer."""
         kept, task = self.kept, self.kept.task
-        desk = runtime.serving().desk
+        desk = runtime.current_services().task_token_service
 
         def begun(worker: str | None) -> None:
             call.heartbeat()
             task.taken = task.beat = runtime.now()
             task.worker = worker
             kept.journal.put_heartbeat(task)
-            self.tell(call)
+            self.record_start(call)
 
-        with runtime.waiting(call, kept) as wait:
-            self.tell(call)
-            if not kept.given() and task.taken is None:
+        with runtime.open_token(call, kept) as wait:
+            self.record_start(call)
+            if not kept.is_answered() and task.taken is None:
                 desk.offer(self.activity, wait, payload, begun)
             try:
                 return await kept.heard(wait)
             finally:
-                self.tell(call)
+                self.record_start(call)
 
-    def tell(self, call: Call) -> None:
+    def record_start(self, call: Call) -> None:
         """Record once that a worker has taken the task."""
         task = self.kept.task
         if task.taken is not None and not self.reported:
@@ -241,24 +241,24 @@ class DurableActivity:
 
 
 def durable_agent(
-    caller: Caller, kept: DurableCallback, target: CallbackHandler | ActivityService
+    caller: Caller, callback: DurableCallback, target: CallbackHandler | ActivityService
 ) -> Agent:
     """Return the agent that brings a stored task to its answer."""
     if isinstance(target, CallbackHandler):
-        return DurableCallbackAgent(caller, kept, target.agent)
-    if kept.task.kind == TOKEN:  # the task was handed over before: no handler is called
-        return DurableCallbackAgent(caller, kept, ServiceAgent(target))
-    return ServiceAgent(DurableActivity(kept, target.activity), keeps_time=True)
+        return DurableCallbackAgent(caller, callback, target.agent)
+    if callback.task.kind == TOKEN:  # the task was handed over before: no handler is called
+        return DurableCallbackAgent(caller, callback, ServiceAgent(target))
+    return ServiceAgent(DurableActivity(callback, target.activity), keeps_time=True)
 
 
 class DurableJob:
     """A job of a stored execution: any process may answer, even while none runs it."""
 
-    def __init__(self, kept: DurableCallback, job: Job) -> None:
-        self.kept = kept
+    def __init__(self, callback: DurableCallback, job: Job) -> None:
+        self.kept = callback
         self.execution = job.execution
 
-    async def ending(self, call: Call) -> JobEnd:
+    async def wait_for_end(self, call: Call) -> JobEnd:
         """Return the result of the job, or the answer to its token.
 
         If the job is suspended, the state is suspended as well.
@@ -269,7 +269,7 @@ class DurableJob:
         """
         kept, execution = self.kept, self.execution
         runtime, task = kept.runtime, kept.task
-        with runtime.waiting(call, kept) as token:
+        with runtime.open_token(call, kept) as token:
             token.beat = _keep_time
             await self._either(token)
         if execution.done():
@@ -292,9 +292,9 @@ class DurableJob:
         kept, execution = self.kept, self.execution
         runtime, task = kept.runtime, kept.task
         while not (token.answer.done() or kept.has_come() or execution.done()):
-            suspension = runtime.serving().suspension
+            suspension = runtime.current_services().suspension
             if suspension is None:
-                await kept.until_something(token.answer, execution)
+                await kept.wait_for_any(token.answer, execution)
                 continue
             try:
                 await suspension.wait(task.token, task.due, token.answer, execution)
@@ -306,10 +306,10 @@ def _keep_time() -> None:
     """Do nothing: a stored task measures its heartbeat timeout itself."""
 
 
-def new_callback(at: Frame, request: Handover, kind: str, created: float) -> PendingCallback:
+def new_callback(frame: Frame, request: Handover, kind: str, created: float) -> PendingCallback:
     """Return a new callback."""
     target, options = request.target, request.options
     limits = (None, None) if options is None else (options.timeout, options.heartbeat)
     return PendingCallback(
-        at.token, at.key, kind, target.name, target.state, request.payload, created, *limits
+        frame.token, frame.key, kind, target.name, target.state, request.payload, created, *limits
     )

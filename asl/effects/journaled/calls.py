@@ -29,11 +29,11 @@ class JournaledCalls:
         self.journal, self.execution = answers.journal, answers.execution
         self.runtime = answers.runtime
 
-    async def record_admission(self, at: Frame) -> None:
+    async def record_admission(self, frame: Frame) -> None:
         """Record an admitted call with its reservation, before it starts."""
         self.answers.keep_spending()
         await self.journal.commit(self.answers.shares)
-        self.journal.reached("effect.ready")
+        self.journal.on_fail_point("effect.ready")
 
     def begin_attempt(self, call: Call, options: CallOptions) -> None:
         """Set the start of an attempt, possibly from an earlier process.
@@ -55,37 +55,37 @@ class JournaledCalls:
                 raise mark_usage_unknown(
                     RaisedError("States.Timeout", options.cause("answer", options.timeout))
                 )
-        if options.again:
+        if options.repeats:
             self._keep_beginning(call.at, call, options)
 
-    def _keep_beginning(self, at: Frame, call: Call, options: CallOptions) -> None:
+    def _keep_beginning(self, frame: Frame, call: Call, options: CallOptions) -> None:
         """Record the start of an attempt, or find the recorded one."""
-        log = log_of(at)
+        log = log_of(frame)
         if options.began is None:
             options.began = self.runtime.now()
-            if log.attempt is not None and log.attempt[:2] == (at.visit, at.retries):
+            if log.attempt is not None and log.attempt[:2] == (frame.visit, frame.retries):
                 options.began = log.attempt[2]
                 if options.timeout is not None:
                     call.deadline = options.began + options.timeout
         assert log.aside is not None
         log.aside["began"] = options.began
 
-    def record_unshown_text(self, at: Frame, said: str | None) -> None:
+    def record_unshown_text(self, frame: Frame, said: str | None) -> None:
         """Record streamed text that may not be shown yet with the answer."""
-        aside = log_of(at).aside
+        aside = log_of(frame).aside
         assert aside is not None
         aside["said"] = said
 
-    def record_progress(self, at: Frame) -> None:
+    def record_progress(self, frame: Frame) -> None:
         """Record the progress of a call with its answer."""
-        aside = log_of(at).aside
+        aside = log_of(frame).aside
         assert aside is not None
-        assert at.progress is not None
-        aside["progress"] = [at.progress.update, list(at.progress.reached)]
+        assert frame.progress is not None
+        aside["progress"] = [frame.progress.update, list(frame.progress.reached)]
 
-    def record_usage(self, at: Frame, used: Amounts) -> None:
+    def record_usage(self, frame: Frame, used: Amounts) -> None:
         """Record the usage of a call with its answer."""
-        aside = log_of(at).aside
+        aside = log_of(frame).aside
         assert aside is not None
         known = read_amounts(aside.get("used", {}))  # usage of nested calls
         aside["used"] = write_amounts({**known, **add_amounts(known, used)})
@@ -94,31 +94,31 @@ class JournaledCalls:
         """Return the value recorded within the current effect, possibly by an earlier process."""
         return self.journal.answers.get(key)
 
-    async def record(self, at: Frame, key: str, value: Json) -> None:
+    async def record(self, frame: Frame, key: str, value: Json) -> None:
         """Record a value and the spending within the current effect."""
-        log, journal = log_of(at), self.journal
+        log, journal = log_of(frame), self.journal
         size = journal.put_answer(key, value)
         log.weight += size
         self.answers.kept += size
         journal.put_spending(write_spending(self.execution))
         await journal.commit(self.answers.shares)
-        journal.reached("answer.put")
+        journal.on_fail_point("answer.put")
 
-    def begin_turn(self, at: Frame, key: str) -> Mapping[str, int]:
+    def begin_turn(self, frame: Frame, key: str) -> Mapping[str, int]:
         """Return the number of recorded events of a turn, by subject."""
         told = self.recorded_value(key + TOLD)
         if told is None:
             return {}
-        log = log_of(at)
+        log = log_of(frame)
         log.records += told[0]
         assert log.aside is not None
         log.aside["advanced"] = told[0]
         noted: Mapping[str, int] = told[1]
         return noted
 
-    def pause_turn(self, at: Frame, key: str, noted: Mapping[str, int]) -> None:
+    def pause_turn(self, frame: Frame, key: str, noted: Mapping[str, int]) -> None:
         """Record the events of a paused turn, which may differ when the agent runs again."""
-        log, key = log_of(at), key + TOLD
+        log, key = log_of(frame), key + TOLD
         told = self.recorded_value(key)
         count = len(log.noted) + (0 if told is None else told[0])
         log.write_notes(self.journal)

@@ -33,16 +33,16 @@ class JournaledChildren:
         self.tasks = tasks
 
     def begin_child(
-        self, at: Frame, child: ChildWorkflow, find: Callable[[], Program]
+        self, frame: Frame, child: ChildWorkflow, find: Callable[[], Program]
     ) -> PreparedExecution:
         """Start a child, or find the one that an earlier process started."""
-        return self._store.child(self.journal, at.key, child, find)
+        return self._store.child(self.journal, frame.key, child, find)
 
     def begin_by_name(
-        self, at: Frame, program: Program, child: StartRequest
+        self, frame: Frame, program: Program, child: StartRequest
     ) -> PreparedExecution | None:
         """Start a child once, or find it; None if another execution has its name."""
-        return self._store.started(self.journal, at.key, program, child)
+        return self._store.start_named(self.journal, frame.key, program, child)
 
     def counted_spending(self, child: ChildWorkflow) -> ExecutionSpending:
         """Return the part of a child's spending that was counted before it continued."""
@@ -53,25 +53,25 @@ class JournaledChildren:
         """Record the counted part of a child's spending."""
         self.journal.put_answer(_counted(child), write_spent(spent))
 
-    def detach(self, begun: PreparedExecution) -> None:
+    def detach(self, prepared: PreparedExecution) -> None:
         """Let a job continue independently of the state that started it."""
-        assert begun.journal is not None  # children of a stored execution are stored
-        self._store.detach(self.journal, begun.journal)
+        assert prepared.journal is not None  # children of a stored execution are stored
+        self._store.detach(self.journal, prepared.journal)
 
     async def await_job(self, waiting: OpenToken, call: Call, job: Job) -> JobEnd:
         """Return the result of a job, or the answer to the token of its state, and record it."""
         request = Handover(call.target, job.payload, job.options)
         task = new_callback(call.at, request, TOKEN, job.began)
         task.beat = None  # heartbeats of a job are optional
-        task = await self.tasks.opened(call.at, task)
-        with self.tasks.settling(task):
-            return await DurableJob(DurableCallback(self.tasks, task, job.options), job).ending(
+        task = await self.tasks.open_callback(call.at, task)
+        with self.tasks.settle(task):
+            return await DurableJob(DurableCallback(self.tasks, task, job.options), job).wait_for_end(
                 call
             )
 
     @property
     def _store(self) -> ChildStore:
-        store = self.runtime.serving().child_store
+        store = self.runtime.current_services().child_store
         assert store is not None  # a stored execution has a store for its children
         return store
 

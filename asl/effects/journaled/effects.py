@@ -81,13 +81,13 @@ class JournaledEffects:
 
     # Fast path of simple calls
 
-    def begin(self, at: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
+    def begin(self, frame: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
         """Start a call that needs only its parameters; None for other calls."""
         if not (
             self.answers.fresh and self.runtime.in_event_loop and self.caller.budget_gate is None
         ):
             return None
-        log, journal, shares = log_of(at), self.journal, self.answers.shares
+        log, journal, shares = log_of(frame), self.journal, self.answers.shares
         if shares:
             if not (log.owes or self.answers.is_free(log)):
                 return None
@@ -95,21 +95,21 @@ class JournaledEffects:
             return None
         else:
             self.answers.unshared += 1
-            self.answers.prepare(at, log)
+            self.answers.prepare(frame, log)
             journal.flush()
         try:
-            asked = self.caller.begin(at, step, data)
+            asked = self.caller.begin(frame, step, data)
         except StateError:  # the full path records it, if the call raised it
             return None
         if asked is None:
             return None
-        log.calling, log.aside = at.next_effect(log.path), {}
+        log.calling, log.aside = frame.next_effect(log.path), {}
         if shares:
-            self.answers.prepare(at, log)
+            self.answers.prepare(frame, log)
             if log.owes:
                 return self._behind(log, journal.commit(True), asked)
             journal.commit_soon()
-        journal.reached("effect.ready")
+        journal.on_fail_point("effect.ready")
         return asked
 
     async def _behind(self, log: MachineLog, commit: Awaitable[None], asked: Any) -> Json:
@@ -121,111 +121,111 @@ class JournaledEffects:
             asked.close()  # avoids the warning about a coroutine that was never awaited
             raise
         log.committing = False
-        self.journal.reached("effect.ready")
+        self.journal.on_fail_point("effect.ready")
         return await asked
 
     def accept_answer(
-        self, at: Frame, target: Target, answer: Json, account: Account | None = None
+        self, frame: Frame, target: Target, answer: Json, account: Account | None = None
     ) -> Json:
         """Return a copy of an answer, which is recorded if the call started here."""
-        log = log_of(at)
+        log = log_of(frame)
         key, log.calling = log.calling, None
         if key is None:
-            return self.caller.accept_answer(at, target, answer, account)
-        self.journal.reached("effect.done")
+            return self.caller.accept_answer(frame, target, answer, account)
+        self.journal.on_fail_point("effect.done")
         try:
-            result = self.caller.accept_answer(at, target, answer, account)
+            result = self.caller.accept_answer(frame, target, answer, account)
         except StateError as error:
-            self.answers.put(at, log, key, "call", None, error)
+            self.answers.put(frame, log, key, "call", None, error)
             raise
-        self.answers.put(at, log, key, "call", result, None)
+        self.answers.put(frame, log, key, "call", result, None)
         return result
 
     def map_error(
-        self, at: Frame, target: Target, error: BaseException, account: Account | None = None
+        self, frame: Frame, target: Target, error: BaseException, account: Account | None = None
     ) -> StateError:
         """Return the error for an exception, recorded if the call began here; raise ours."""
-        log = log_of(at)
+        log = log_of(frame)
         key, log.calling = log.calling, None
         if log.committing:  # the agent was not called
             raise error
-        blamed = self.caller.map_error(at, target, error, account)
+        blamed = self.caller.map_error(frame, target, error, account)
         if key is not None:
-            self.answers.put(at, log, key, "call", None, blamed)
+            self.answers.put(frame, log, key, "call", None, blamed)
         return blamed
 
     # Effects
 
-    def call(self, at: Frame, effect: CallEffect) -> Awaitable[Json]:
+    def call(self, frame: Frame, effect: CallEffect) -> Awaitable[Json]:
         """Call an agent once; a task may be answered while no process runs."""
-        once = self.answers.once
+        once = self.answers.perform_once
         match effect:
             case Invocation(target, _, _):
                 metered = self.caller.budget_gate is not None and target.kind == "agent"
-                return once(at, "call", self.inner.call, effect, metered=metered)
+                return once(frame, "call", self.inner.call, effect, metered=metered)
             case Handover():
-                return once(at, "call", self._hand_over, effect)
+                return once(frame, "call", self._hand_over, effect)
             case Lookup():  # an agent that was bound at first is called later, or fails then
-                return once(at, "names", self.inner.call, effect)
+                return once(frame, "names", self.inner.call, effect)
             case ServiceCall():
-                return once(at, "call", self.inner.call, effect)
+                return once(frame, "call", self.inner.call, effect)
 
-    async def timer(self, at: Frame, when: float) -> None:
+    async def timer(self, frame: Frame, when: float) -> None:
         """Return when the clock has reached *when*; a recorded timer returns immediately."""
-        await self.answers.once(at, "sleep", self.inner.timer, when)
+        await self.answers.perform_once(frame, "sleep", self.inner.timer, when)
 
-    async def child(self, at: Frame, child: ChildWorkflow) -> Json:
+    async def child(self, frame: Frame, child: ChildWorkflow) -> Json:
         """Run an execution of another workflow, stored next to this one."""
-        return await self.answers.once(at, "workflow", self.inner.child, child)
+        return await self.answers.perform_once(frame, "workflow", self.inner.child, child)
 
-    async def checkpoint(self, at: Frame, saving: CheckpointRequest) -> Json:
+    async def checkpoint(self, frame: Frame, request: CheckpointRequest) -> Json:
         """Save the execution, once; the checkpoint is durable with the next commit."""
         made: list[Checkpoint] = []
 
-        async def perform(at: Frame) -> Json:
-            made.append(self.inner.save_checkpoint(at, saving))
+        async def perform(frame: Frame) -> Json:
+            made.append(self.inner.save_checkpoint(frame, request))
             return made[0].record
 
-        record = await self.answers.once(at, "checkpoint", perform)
-        return made[0].data if made else saving.leave(record)
+        record = await self.answers.perform_once(frame, "checkpoint", perform)
+        return made[0].data if made else request.leave(record)
 
-    async def yield_(self, at: Frame) -> None:
+    async def yield_(self, frame: Frame) -> None:
         """Record the position of a machine with a long computation."""
-        await self.inner.yield_(at)
-        if at.step.work is None:
-            log = log_of(at)
+        await self.inner.yield_(frame)
+        if frame.step.work is None:
+            log = log_of(frame)
             log.stretch, log.began = log.records, True
-            self.answers.put_position(at, log)
+            self.answers.put_position(frame, log)
             await self.journal.commit(self.answers.shares)
 
-    async def fan_out(self, at: Frame, fan: FanOut) -> FanIn:
+    async def fan_out(self, frame: Frame, fan: FanOut) -> FanIn:
         """Run the children of *fan*, each from its recorded position.
 
         Children run concurrently even if none waits, so that they share commits.
         """
-        if fan.together:
+        if fan.is_concurrent:
             await self.runtime.event_loop()
-        log, run, before = log_of(at), self.inner.fan_out, self.answers.kept
+        log, run, before = log_of(frame), self.inner.fan_out, self.answers.kept
         joined: FanIn | None = None
 
-        async def join(at: Frame) -> None:
+        async def join(frame: Frame) -> None:
             nonlocal joined
             log.aside = None  # the fork repeats its events
-            log.forks = f"{at.key}[", fan.limit > 0
-            joined = await run(at, fan)
+            log.forks = f"{frame.key}[", fan.limit > 0
+            joined = await run(frame, fan)
 
-        await self.answers.once(at, "fork", join)
+        await self.answers.perform_once(frame, "fork", join)
         if joined is None:  # the fork had ended before: the outcomes of all children are recorded
-            now = at.now
-            log.forks = f"{at.key}[", True
-            joined = await run(at, fan)
-            at.now = now
+            now = frame.now
+            log.forks = f"{frame.key}[", True
+            joined = await run(frame, fan)
+            frame.now = now
         log.weight += self.answers.kept - before
         return joined
 
-    async def request(self, at: Frame, question: Question) -> Json:
+    async def request(self, frame: Frame, question: Question) -> Json:
         """Request a decision, once; the request is durable before it is sent."""
-        asked = self.runtime.new_request(at, at.next_effect(), question)
+        asked = self.runtime.new_request(frame, frame.next_effect(), question)
         journal = self.journal
         answer = journal.answers.pop(asked.key, None)
         known = journal.requests.pop(asked.key, None)
@@ -236,59 +236,59 @@ class JournaledEffects:
         if answer is None and known is not None:
             answer = journal.decision(known)  # the decision may be newer than the journal's content
         if answer is not None:
-            return await self._decided(at, known or asked, answer)
-        log = log_of(at)
+            return await self._decided(frame, known or asked, answer)
+        log = log_of(frame)
         if known is None:
             self.runtime.raise_if_expired()
-            self.answers.prepare(at, log)
+            self.answers.prepare(frame, log)
             journal.put_request(asked)
-            journal.reached("request.put")
+            journal.on_fail_point("request.put")
             await journal.commit(self.answers.shares)
         else:  # without a position, because another process may answer now
             asked = known
         before = asked.received
         try:
-            decision = await self.inner.await_decision(at, asked)
+            decision = await self.inner.await_decision(frame, asked)
         except StateError as error:
-            self.answers.put(at, log, asked.key, asked.kind, None, error)
+            self.answers.put(frame, log, asked.key, asked.kind, None, error)
             raise
         else:
-            self.answers.put(at, log, asked.key, asked.kind, decision, None)
+            self.answers.put(frame, log, asked.key, asked.kind, decision, None)
             return decision
         finally:
             journal.put_request(asked, asked.received is not before)
 
-    async def _decided(self, at: Frame, asked: ApprovalRequest, answer: Json) -> Json:
+    async def _decided(self, frame: Frame, request: ApprovalRequest, answer: Json) -> Json:
         """Return a recorded decision, and repeat the events before it."""
-        asking = ApprovalProcess(self.caller, at, asked)
-        asked.notices_sent = 2**62  # no notification is needed any more
+        asking = ApprovalProcess(self.caller, frame, request)
+        request.notices_sent = 2**62  # no notification is needed any more
         await asking.begin()
         with self.journal.reading():
             time = read_time(answer[1])
         over = await asking.catch_up(time)
         if over is not None:
-            return await asking.ended(over)
-        if self.journal.take_answer(asked.id):  # the decision was made without the present spending
+            return await asking.apply_final_notice(over)
+        if self.journal.take_answer(request.id):  # the decision was made without the present spending
             with self.journal.reading():
                 now, decision = answer[1:3]
-                at.now = read_time(now)
-            at.show_usage(None)
-            self.answers.put(at, log_of(at), asked.key, asked.kind, decision, None)
+                frame.now = read_time(now)
+            frame.show_usage(None)
+            self.answers.put(frame, log_of(frame), request.key, request.kind, decision, None)
         else:
-            decision = self.answers.given(asked.kind, asked.key, answer, at)
+            decision = self.answers.recorded_answer(request.kind, request.key, answer, frame)
         with self.journal.reading():
             _check_decision(decision)
-        asking.decided(decision, at.now)
+        asking.record_decision(decision, frame.now)
         return decision
 
     # Task tokens
 
-    async def _hand_over(self, at: Frame, request: Handover) -> Json:
-        task = self.journal.tasks.get(at.key)
+    async def _hand_over(self, frame: Frame, request: Handover) -> Json:
+        task = self.journal.tasks.get(frame.key)
         agent = self._answers(request.target, task)
         if agent is None:
-            return await self.inner.call(at, request)
-        return await self._awaited(at, request, agent)
+            return await self.inner.call(frame, request)
+        return await self._awaited(frame, request, agent)
 
     def _answers(
         self, target: Target, task: PendingCallback | None
@@ -310,22 +310,22 @@ class JournaledEffects:
         return polled if isinstance(polled, ActivityService) else None
 
     async def _awaited(
-        self, at: Frame, request: Handover, agent: CallbackHandler | ActivityService
+        self, frame: Frame, request: Handover, agent: CallbackHandler | ActivityService
     ) -> Json:
         options = request.options
         kind = TOKEN if isinstance(agent, CallbackHandler) else ACTIVITY
-        task = await self.tasks.opened(at, new_callback(at, request, kind, self.runtime.now()))
+        task = await self.tasks.open_callback(frame, new_callback(frame, request, kind, self.runtime.now()))
         if options is not None:
             options.began = task.created
         kept = DurableCallback(self.tasks, task, options)
         answers = durable_agent(self.caller, kept, agent)
         try:
-            with self.tasks.settling(task):
+            with self.tasks.settle(task):
                 return await self.caller.invoke(
-                    at, request.target, request.payload, options, answers
+                    frame, request.target, request.payload, options, answers
                 )
         finally:
-            at.now = self.runtime.now() if kept.ended is None else kept.ended
+            frame.now = self.runtime.now() if kept.ended is None else kept.ended
 
 
 def journal_effects(inner: LocalEffects, journal: Journal, frame: Frame) -> JournaledEffects:

@@ -152,7 +152,7 @@ class JournaledExecution:
         if not self.answers.fresh:
             outcome = self.journal.answers.pop(log.path, None)
             if outcome is not None:
-                return self.answers.given("child", log.path, outcome, frame)
+                return self.answers.recorded_answer("child", log.path, outcome, frame)
             with self.journal.reading():
                 self._recover(frame, log)
         if frame.filled is not None and not self.journal.recorded.get(log.path):
@@ -162,7 +162,7 @@ class JournaledExecution:
         except StateError as error:
             if self._cut(frame, log, failed=True):
                 self.answers.put(frame, log, log.path, "child", None, error)
-                self.journal.reached("child.done")
+                self.journal.on_fail_point("child.done")
             raise
         except (
             BaseException
@@ -173,7 +173,7 @@ class JournaledExecution:
         if log.began:
             if not log.over:
                 self.answers.put(frame, log, log.path, "child", value, None)
-            self.journal.reached("child.done")
+            self.journal.on_fail_point("child.done")
         frame.log = None
         return value
 
@@ -183,7 +183,7 @@ class JournaledExecution:
             return False
         position, kept = self._standing(frame, log, failed)
         self.answers.kept += self.journal.put_position(log.path, position, kept)
-        self.journal.reached("position.put")
+        self.journal.on_fail_point("position.put")
         log.note_position()
         return True
 
@@ -284,9 +284,9 @@ class JournaledExecution:
         """Record a new checkpoint."""
         self.journal.put_checkpoint(checkpoint)
 
-    def abandon_children(self, at: Frame, now: float) -> None:
+    def abandon_children(self, frame: Frame, now: float) -> None:
         """Close the requests and executions of the children of a failed fork."""
-        self.journal.cut_off(f"{at.key}[", now)
+        self.journal.cut_off(f"{frame.key}[", now)
 
     def keep_spending(self) -> None:
         """Record the spending of the execution."""

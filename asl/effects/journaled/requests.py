@@ -27,22 +27,22 @@ class JournaledRequests:
         self.journal, self.execution = answers.journal, answers.execution
         self.runtime = answers.runtime
 
-    def record_notices(self, asked: ApprovalRequest) -> None:
+    def record_notices(self, request: ApprovalRequest) -> None:
         """Record the notices that were sent, because events of the history depend on them."""
-        if asked.notices_sent in asked.failed_notices:
-            self.journal.put_answer(asked.key + FAILED_NOTICES, list(asked.failed_notices.items()))
-        self.journal.put_request(asked)
+        if request.notices_sent in request.failed_notices:
+            self.journal.put_answer(request.key + FAILED_NOTICES, list(request.failed_notices.items()))
+        self.journal.put_request(request)
 
-    def recorded_decision(self, asked: ApprovalRequest) -> Json:
+    def recorded_decision(self, request: ApprovalRequest) -> Json:
         """Return the decision recorded by another process and mark it as used; None without one."""
-        decided = self.journal.decision(asked)
+        decided = self.journal.decision(request)
         if decided is not None:
-            self.journal.take_answer(asked.id)
+            self.journal.take_answer(request.id)
         return decided
 
     async def decide(
         self,
-        at: Frame,
+        frame: Frame,
         key: str,
         ask: Callable[[ApprovalRequest], Awaitable[Json]],
         new: Callable[[], ApprovalRequest],
@@ -60,14 +60,14 @@ class JournaledRequests:
             await journal.commit(self.answers.shares)
         try:
             decision = await ask(asked)
-            journal.put_answer(key, [asked.kind, at.now, decision, None])
+            journal.put_answer(key, [asked.kind, frame.now, decision, None])
             return decision
         finally:
             journal.put_request(asked)
 
-    def is_replaced(self, known: ApprovalRequest, asked: ApprovalRequest) -> bool:
+    def is_replaced(self, known: ApprovalRequest, request: ApprovalRequest) -> bool:
         """Return whether a redrive has changed the request, which makes earlier answers invalid."""
-        if not self.execution.redrives or known.content_digest == asked.content_digest:
+        if not self.execution.redrives or known.content_digest == request.content_digest:
             return False
         self.journal.drop_request(known)
         return True
@@ -96,9 +96,9 @@ class JournaledRequests:
         self.runtime.pending += tuple((each.key, each) for group in undecided for each in group)
         return True
 
-    def _is_decided(self, asked: ApprovalRequest) -> bool:
+    def _is_decided(self, request: ApprovalRequest) -> bool:
         answers = self.journal.answers
-        return asked.key in answers or self.journal.decision(asked) is not None
+        return request.key in answers or self.journal.decision(request) is not None
 
     async def _is_over(self, asking: ConsentProcess) -> bool:
         """Apply the due notices; return whether the time for a decision is over."""
@@ -106,37 +106,37 @@ class JournaledRequests:
         return await asking.catch_up(self.runtime.now()) is not None
 
     async def consent(
-        self, asked: ApprovalRequest, asking: Callable[[ApprovalRequest], ConsentProcess]
+        self, request: ApprovalRequest, asking: Callable[[ApprovalRequest], ConsentProcess]
     ) -> Json:
         """Request consent to a tool call, once; the request is durable before it is sent."""
-        journal, key = self.journal, asked.key
+        journal, key = self.journal, request.key
         known, answer = journal.requests.get(key), journal.answers.get(key)
-        if known is not None and self.is_replaced(known, asked):
+        if known is not None and self.is_replaced(known, request):
             known = answer = None
         if known is None:
-            journal.put_request(asked)
-            journal.reached("request.put")
+            journal.put_request(request)
+            journal.on_fail_point("request.put")
             await journal.commit(self.answers.shares)
         else:
-            asked = known
-            asked.failed_notices = dict(journal.answers.get(key + FAILED_NOTICES, ()))
-            answer = answer or journal.decision(asked)
+            request = known
+            request.failed_notices = dict(journal.answers.get(key + FAILED_NOTICES, ()))
+            answer = answer or journal.decision(request)
             if answer is not None:
-                if journal.take_answer(asked.id):
+                if journal.take_answer(request.id):
                     journal.put_answer(key, answer)
-                asked.notices_sent = 2**62  # no notification is needed any more
-                return await asking(asked).repeated(answer)
-        before, consent = asked.received, asking(asked)
+                request.notices_sent = 2**62  # no notification is needed any more
+                return await asking(request).recorded_decision(answer)
+        before, consent = request.received, asking(request)
         try:
             decision = await consent.decision()
         except StateError as error:
-            journal.put_answer(key, [asked.kind, consent.time, None, write_error(error)])
+            journal.put_answer(key, [request.kind, consent.time, None, write_error(error)])
             raise
         else:
-            journal.put_answer(key, [asked.kind, consent.time, decision, None])
+            journal.put_answer(key, [request.kind, consent.time, decision, None])
             return decision
         finally:
-            journal.put_request(asked, asked.received is not before)
+            journal.put_request(request, request.received is not before)
 
     def withdraw(self, within: str, now: float) -> None:
         """Close the requests whose keys begin with *within*, because nothing depends on them."""

@@ -43,7 +43,7 @@ FAIL_POINTS = (
     "request.put",
     "child.done",
 )
-"""Points of a step at which tests kill the process; see `Journal.reached`."""
+"""Points of a step at which tests kill the process; see `Journal.on_fail_point`."""
 
 MUCH = 256 * 1024
 """Bytes of entries from which on they are committed, and others run, before the next effect."""
@@ -81,9 +81,9 @@ class JournaledResults:
         self.fresh = not (journal.positions or journal.answers or journal.recorded)
         """Whether the journal was empty."""
 
-    async def once(
+    async def perform_once(
         self,
-        at: Frame,
+        frame: Frame,
         kind: str,
         perform: Callable[..., Awaitable[Json]],
         *given: Any,
@@ -97,14 +97,14 @@ class JournaledResults:
             perform: Performs it.
             metered: Whether the budget gate commits at its admission.
         """
-        log, journal = log_of(at), self.journal
-        key = at.next_effect(log.path)
+        log, journal = log_of(frame), self.journal
+        key = frame.next_effect(log.path)
         if not self.fresh:
             answer = journal.answers.pop(key, None)
             if answer is not None:
-                return self.given(kind, key, answer, at)
+                return self.recorded_answer(kind, key, answer, frame)
             self.runtime.raise_if_expired()  # the entries before it may be much older
-        self.prepare(at, log)
+        self.prepare(frame, log)
         if not metered:
             if not self.shares:
                 journal.flush()
@@ -116,19 +116,19 @@ class JournaledResults:
             else:
                 journal.flush()
                 await self.runtime.pause(0)
-            journal.reached("effect.ready")
+            journal.on_fail_point("effect.ready")
         log.aside = {}
         try:
-            value = await perform(at, *given)
+            value = await perform(frame, *given)
         except StateError as error:
-            self.put(at, log, key, kind, None, error)
+            self.put(frame, log, key, kind, None, error)
             raise
         except Suspension:
             if metered:  # its reservation has ended
                 self.keep_spending()
             raise
-        journal.reached("effect.done")
-        self.put(at, log, key, kind, value, None)
+        journal.on_fail_point("effect.done")
+        self.put(frame, log, key, kind, value, None)
         return value
 
     @property
@@ -155,39 +155,39 @@ class JournaledResults:
             if self.runtime.in_event_loop:
                 await self.runtime.pause(0)
 
-    def prepare(self, at: Frame, log: MachineLog) -> None:
+    def prepare(self, frame: Frame, log: MachineLog) -> None:
         """Write the entries that precede an effect."""
-        if log.weight > log.least and at.ordinal == 0:
-            size = measure(at.data, log.weight) + measure(at.variables, log.weight)
+        if log.weight > log.least and frame.ordinal == 0:
+            size = measure(frame.data, log.weight) + measure(frame.variables, log.weight)
             if size <= log.weight:
-                self.put_position(at, log)
+                self.put_position(frame, log)
             else:
                 log.least = 2 * log.weight
         if not log.began:
             log.began = True
-            if at.execution is not self.execution:  # which has no history
-                self.journal.put_answer(log.path + BEGAN, [at.now, write_usage(at.usage)])
-        at.show_usage(None)
+            if frame.execution is not self.execution:  # which has no history
+                self.journal.put_answer(log.path + BEGAN, [frame.now, write_usage(frame.usage)])
+        frame.show_usage(None)
 
-    def put_position(self, at: Frame, log: MachineLog) -> None:
+    def put_position(self, frame: Frame, log: MachineLog) -> None:
         """Record the position of a machine."""
-        position = at.position()
-        position |= {"records": log.stretch, "usage": write_usage(at.usage)}
-        kept = None if self.fresh else at.visit_key
+        position = frame.position()
+        position |= {"records": log.stretch, "usage": write_usage(frame.usage)}
+        kept = None if self.fresh else frame.visit_key
         self.kept += self.journal.put_position(log.path, position, kept)
         log.note_position()
-        self.journal.reached("position.put")
+        self.journal.on_fail_point("position.put")
 
     def put(
-        self, at: Frame, log: MachineLog, key: str, kind: str, value: Json, error: StateError | None
+        self, frame: Frame, log: MachineLog, key: str, kind: str, value: Json, error: StateError | None
     ) -> None:
         """Record the answer of an effect, or the outcome of a child, with the spending so far."""
         if log.noted:
             log.write_notes(self.journal)
-        answer = [kind, at.now, value, None if error is None else write_error(error)]
+        answer = [kind, frame.now, value, None if error is None else write_error(error)]
         aside, log.aside = log.aside, None
-        if aside or self.has_spent(at.execution):
-            answer.append(write_usage(at.execution.usage))
+        if aside or self.has_spent(frame.execution):
+            answer.append(write_usage(frame.execution.usage))
             self.journal.put_spending(write_spending(self.execution))
         if aside:
             answer.append(aside)
@@ -197,11 +197,11 @@ class JournaledResults:
             log.note_answer(journal.latest, value)
         log.weight += size
         self.kept += size
-        journal.reached("answer.put")
+        journal.on_fail_point("answer.put")
         if self.shares:
             journal.commit_soon()
 
-    def given(self, kind: str, key: str, answer: Json, at: Frame) -> Json:
+    def recorded_answer(self, kind: str, key: str, answer: Json, frame: Frame) -> Json:
         """Return a recorded answer.
 
         Raises:
@@ -214,34 +214,34 @@ class JournaledResults:
                 raise JournalMismatch(
                     f"{key}: the journal has the answer of a {of}, where a {kind} is asked now"
                 )
-            at.show_usage(read_usage(more[0]) if more else UsageTotals())
-            notes = self._restore_aside(at, more[1]) if len(more) > 1 else []
+            frame.show_usage(read_usage(more[0]) if more else UsageTotals())
+            notes = self._restore_aside(frame, more[1]) if len(more) > 1 else []
             now = read_time(now)
             size = measure(["answer", key, answer], 2**62)  # as at the time of recording
             failure = None if error is None else read_error(error)
         for time, event, details in notes:
-            at.now = time
-            at.note(event, details)
-        at.now = now
-        log_of(at).weight += size
+            frame.now = time
+            frame.note(event, details)
+        frame.now = now
+        log_of(frame).weight += size
         self.kept += size
         if failure is not None:
             raise failure
         return value
 
     def _restore_aside(
-        self, at: Frame, aside: dict[str, Any]
+        self, frame: Frame, aside: dict[str, Any]
     ) -> list[tuple[float, str, dict[str, Json]]]:
         """Restore the usage and progress recorded with an answer, and return its events."""
-        log_of(at).records += aside.get("advanced", 0)  # the history has them already
-        at.partial_answer = aside.get("said")
+        log_of(frame).records += aside.get("advanced", 0)  # the history has them already
+        frame.partial_answer = aside.get("said")
         if "began" in aside:
-            log_of(at).attempt = at.visit, at.retries, aside["began"]
+            log_of(frame).attempt = frame.visit, frame.retries, aside["began"]
         if "progress" in aside:
             update, reached = aside["progress"]
-            at.progress = ReportedProgress(at.visit, update, tuple(reached))
+            frame.progress = ReportedProgress(frame.visit, update, tuple(reached))
         if "used" in aside and self.caller.budget_gate is not None:
-            self.caller.budget_gate.ledger.restore_tool_usage(at, read_amounts(aside["used"]))
+            self.caller.budget_gate.ledger.restore_tool_usage(frame, read_amounts(aside["used"]))
         notes = aside.get("notes", ())
         return [(read_time(time), event, {**details}) for time, event, details in notes]
 

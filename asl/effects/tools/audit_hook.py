@@ -70,7 +70,7 @@ def _heard(event: str, arguments: tuple[Any, ...]) -> None:
     token = _WATCHED.set(None)  # the check itself is not bounded
     try:
         if event in PROCESSES:
-            raise bounds.refused("a function within bounds starts no programs")
+            raise bounds.refusal("a function within bounds starts no programs")
         if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
             bounds.connects(arguments[1])
         elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
@@ -78,7 +78,7 @@ def _heard(event: str, arguments: tuple[Any, ...]) -> None:
         elif event in FILES and bounds.files:
             _opened(bounds, event, arguments)
     except RaisedError as refusal:
-        bounds.refusal = refusal
+        bounds.latest_refusal = refusal
         raise PermissionError(refusal.cause) from None  # Python code expects this exception
     finally:
         _WATCHED.reset(token)

@@ -48,7 +48,7 @@ class CallBounds:
         self.folder = folder or (os.getcwd() if files else "")
         self.files = [FileBounds(each, self.folder) for each in files]
         self.limits_network = bool(hosts)
-        self.refusal: RaisedError | None = None
+        self.latest_refusal: RaisedError | None = None
         """The latest refusal of a function's action."""
         self.named: list[str] = []
         """Hosts that the call names or has looked up."""
@@ -83,9 +83,9 @@ class CallBounds:
         name = normalize_host(host)
         for reach in self.hosts:
             if matches_host(name, reach.denied):
-                raise self.refused(f"the host {host!r} is denied")
+                raise self.refusal(f"the host {host!r} is denied")
             if reach.allowed is not None and not matches_host(name, reach.allowed):
-                raise self.refused(f"the host {host!r} is not allowed")
+                raise self.refusal(f"the host {host!r} is not allowed")
 
     def admit(self, host: str, address: str) -> None:
         """Check that *host* may be reached at this address.
@@ -98,7 +98,7 @@ class CallBounds:
         text, name = str(found), normalize_host(host)
         for reach in self.hosts:
             if matches_host(text, reach.denied):
-                raise self.refused(f"the host {host!r} is at {text}, which is denied")
+                raise self.refusal(f"the host {host!r} is at {text}, which is denied")
             if is_public(found) or matches_host(text, [*naming_patterns(reach.allowed)]):
                 continue
             if (
@@ -107,7 +107,7 @@ class CallBounds:
                 and matches_host(name, reach.allowed or ())
             ):
                 continue
-            raise self.refused(
+            raise self.refusal(
                 f"the host {host!r} is at {text}, an address of this machine or of a private "
                 "network, which must be allowed itself"
             )
@@ -131,7 +131,7 @@ class CallBounds:
             try:
                 self.admit(host, str(place[0]))
                 if (other := denied.get(str(reached_address(str(place[0]))))) is not None:
-                    raise self.refused(f"the host {host!r} is {other!r}, which is denied")
+                    raise self.refusal(f"the host {host!r} is {other!r}, which is denied")
             except RaisedError as error:
                 refusal = error
             else:
@@ -162,10 +162,10 @@ class CallBounds:
         if not self.hosts:
             return
         if type(address) is not tuple:
-            raise self.refused("it connects to a socket of this machine")
+            raise self.refusal("it connects to a socket of this machine")
         place = str(address[0])
         if not is_address(place):
-            raise self.refused(f"it connects to {place!r}, which is no address")
+            raise self.refusal(f"it connects to {place!r}, which is no address")
         allowed = [host for each in self.hosts for host in each.allowed or ()]
         denied = [host for each in self.hosts for host in each.denied]
         host = next(hosts_at(place, [*denied, *self.named, *allowed]), place)
@@ -189,12 +189,12 @@ class CallBounds:
         if path.lower().startswith("file:"):
             path = urlsplit(path).path
         if "\0" in path or len(path) > MAX_PATH:
-            raise self.refused("a path that no file can have")
+            raise self.refusal("a path that no file can have")
         for each in self.files:
             fault = each.fault(path, reading)
             if fault is not None:
-                raise self.refused(f"{path!r} {fault}")
+                raise self.refusal(f"{path!r} {fault}")
 
-    def refused(self, why: str) -> RaisedError:
+    def refusal(self, why: str) -> RaisedError:
         """Return the error for a forbidden action of the tool."""
         return RaisedError("States.Permissions", f"tool {self.tool!r}: {why}")

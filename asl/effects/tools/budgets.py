@@ -53,7 +53,7 @@ class ToolBudgets:
             RaisedError: A limit does not allow it.
         """
         tool, at = offer.names[0], self.outer.at
-        with self.log.preparing(tool, arguments, outcome):
+        with self.log.record_refusal(tool, arguments, outcome):
             reservation = self.reservation(offer)
             if reservation is not None:
                 assert self.caller.budget_gate is not None
@@ -82,7 +82,7 @@ class ToolBudgets:
             self.caller.persistence.calls.record_usage(at, amounts_of(used))
             self.ledger.use_tool(reservation, used)
 
-    def lose(self, reservation: Reservation | None, outcome: ToolOutcome) -> None:
+    def count_interrupted(self, reservation: Reservation | None, outcome: ToolOutcome) -> None:
         """Count a tool call that was interrupted before its report."""
         if reservation is not None:
             at = self.outer.at

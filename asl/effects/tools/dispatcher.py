@@ -57,7 +57,7 @@ class ToolDispatcher:
         self.outer = call
         self.real = real
         """Whether the agent runs outside of the event loop."""
-        self.room = caller.runtime.serving().tools
+        self.room = caller.runtime.current_services().tools
         self.policies = CallPolicies(caller, call)
         self.log = ToolLog(caller, call, self.policies)
         self.accounts = ToolBudgets(caller, call, self.policies, self.log)
@@ -72,14 +72,14 @@ class ToolDispatcher:
 
     # Listing
 
-    async def offered(self, boxes: list[ListTools] | None = None) -> list[ToolOffer]:
+    async def offer_tools(self, boxes: list[ListTools] | None = None) -> list[ToolOffer]:
         """Return the tools of *boxes*, or the tools that the document names, that may be used."""
         if boxes is None:
             names_tools = any(level.policy.allowed is not None for level in self.policies.levels)
             return await self._registered() if names_tools else []
         return [offer for box in boxes for offer in await self._told(box) if self._may(offer)]
 
-    async def selected(self, names: Sequence[str]) -> list[ToolOffer]:
+    async def select_tools(self, names: Sequence[str]) -> list[ToolOffer]:
         """Return the tools of the run that a document names."""
         wanted = [each for each in names if not each.startswith("!")]
         hidden = [each.removeprefix("!") for each in names if each.startswith("!")]
@@ -89,7 +89,7 @@ class ToolDispatcher:
             if name not in hidden
             and any(each in ("*", name) or each.startswith(f"{name}/") for each in wanted)
         ]
-        offers = await self.offered(boxes)
+        offers = await self.offer_tools(boxes)
         return [each for each in offers if _is_named(each, wanted) and not _is_named(each, hidden)]
 
     async def _told(self, box: ListTools) -> list[ToolOffer]:
@@ -112,7 +112,7 @@ class ToolDispatcher:
         return self.policies.refusal(offer.names) is None
 
     async def _registered(self) -> list[ToolOffer]:
-        return await self.offered(list(self.room.boxes.values()))
+        return await self.offer_tools(list(self.room.boxes.values()))
 
     async def names(self) -> list[str]:
         """Return the names of the tools of the run that may be used."""
@@ -189,8 +189,8 @@ class ToolDispatcher:
                 await self.outer.slot.take()
 
     async def _used(self, offer: ToolOffer, arguments: Json) -> Json:
-        with self.log.preparing(offer.names[0], arguments):
-            arguments = self.policies.prepared(offer, arguments)
+        with self.log.record_refusal(offer.names[0], arguments):
+            arguments = self.policies.prepare_arguments(offer, arguments)
         if self.outer.place is None:
             return await self._made(offer, arguments, ToolOutcome())
         turn, around = self.outer.place
@@ -206,7 +206,7 @@ class ToolDispatcher:
         """Use a tool within a turn, unless it was used before the turn was paused."""
         tool = offer.names[0]
         name = f"{TOOL_CALL}{digest(*self._identity(tool, arguments, turn.number))[:24]}"
-        known = turn.recorded(name)
+        known = turn.recorded_value(name)
         outcome = ToolOutcome(TurnPlace(turn, use), name)
         if known is not None:
             outcome.read(known)
@@ -215,9 +215,9 @@ class ToolDispatcher:
             outcome.result = await self._made(offer, arguments, outcome)
         except StateError as error:
             outcome.error = [str(error.name), str(error.cause)]
-            await turn.record(name, outcome.written())
+            await turn.record(name, outcome.to_json())
             raise
-        await turn.record(name, outcome.written())
+        await turn.record(name, outcome.to_json())
         return outcome.result
 
     async def _repeat(self, offer: ToolOffer, arguments: Json, outcome: ToolOutcome) -> Json:
@@ -228,7 +228,7 @@ class ToolDispatcher:
         if outcome.used and self.caller.budget_gate is not None:
             self.accounts.ledger.restore_tool_usage(at, outcome.used)
             self.caller.persistence.calls.record_usage(at, outcome.used)
-        self.log.tell(outcome, offer.names[0], arguments)
+        self.log.record_outcome(outcome, offer.names[0], arguments)
         if outcome.error is not None:
             raise RaisedError(*outcome.error)
         return outcome.result
@@ -240,9 +240,9 @@ class ToolDispatcher:
             RaisedError: The tool fails or may not be used.
         """
         tool, rates = offer.names[0], self.room.rates
-        with self.log.preparing(tool, arguments, outcome):
+        with self.log.record_refusal(tool, arguments, outcome):
             self.accounts.reservation(offer)
-            agent, bounds = await self.policies.bounded(offer, arguments)
+            agent, bounds = await self.policies.bound_agent(offer, arguments)
             counted = [offer.names]
             if bounds.named or agent.reaches_network:
                 counted.append(NETWORK_REQUESTS)
@@ -270,7 +270,7 @@ class ToolDispatcher:
     def _shared_budgets(self) -> SharedBudgets:
         """Return the storage of call counts for all executions."""
         runtime = self.caller.runtime
-        return runtime.serving().shared_budgets or shared_budgets_of(runtime.clock)
+        return runtime.current_services().shared_budgets or shared_budgets_of(runtime.clock)
 
     async def _insist_on_consent(
         self, offer: ToolOffer, arguments: Json, outcome: ToolOutcome
@@ -293,7 +293,7 @@ class ToolDispatcher:
         for number, rule in enumerate(rules.values()):
             question = rule.question(self.outer.at, self.outer.target.name, tool, arguments)
             try:
-                decision = await turn.ask(use, f"{outcome.name}.{number}", question)
+                decision = await turn.request_decision(use, f"{outcome.name}.{number}", question)
             except StateError as error:
                 raise RaisedError(error.name, error.cause) from None
             record = decision["record"]
@@ -315,7 +315,7 @@ class ToolDispatcher:
         try:
             result = await self._answer(offer, agent, call, bounds, arguments)
             self.accounts.count(reservation, result, outcome)
-            result = self.policies.cleaned(offer, result)
+            result = self.policies.clean_answer(offer, result)
             told["result"] = result
             await self.hooks.after(tool, arguments, result, reservation, outcome)
             return result
@@ -327,7 +327,7 @@ class ToolDispatcher:
             elif call.answered:
                 self.accounts.count(reservation, dict(call.usage or {}), outcome)
             elif error.lost:
-                self.accounts.lose(reservation, outcome)
+                self.accounts.count_interrupted(reservation, outcome)
             raise failure from cause_for(failure, error)
         except BaseException as stop:  # cancelled: recorded, and propagated
             if call.answered:
@@ -336,8 +336,8 @@ class ToolDispatcher:
             elif self.log.pauses:
                 raise
             elif told.keys().isdisjoint(("usage", "result")):
-                self.accounts.lose(reservation, outcome)
-            told["error"], told["cause"] = "States.Timeout", self.log.stopped(stop)
+                self.accounts.count_interrupted(reservation, outcome)
+            told["error"], told["cause"] = "States.Timeout", self.log.cancellation_cause(stop)
             raise
         finally:
             self.accounts.end(reservation)
@@ -346,7 +346,7 @@ class ToolDispatcher:
             told["seconds"] = round(self.caller.runtime.now() - started, 6)
             outcome.time = self.caller.runtime.now()
             if not self.log.pauses:
-                self.log.tell(outcome, tool, arguments)
+                self.log.record_outcome(outcome, tool, arguments)
 
     async def _in_time(self, tool: str, ask: Callable[[], Awaitable[T]]) -> T:
         """Return an answer within the `Timeout` of the policies.
@@ -403,8 +403,8 @@ class ToolDispatcher:
                 raise failure from cause_for(failure, raised.__cause__)
             if not is_fault(failure) and not self._cancelled_itself(failure):
                 raise
-            if bounds.refusal is not None:
-                raise bounds.refusal from cause_for(bounds.refusal, raised)
+            if bounds.latest_refusal is not None:
+                raise bounds.latest_refusal from cause_for(bounds.latest_refusal, raised)
             raise tool_failure(tool, failure) from raised
         finally:
             call.end()
@@ -434,7 +434,7 @@ class ToolDispatcher:
             options.blocks["tools"] = rules
         options.blocks["tool_depth"] = outer.tool_depth + 1
         options.blocks["tool_keys"] = [*outer.tool_keys, *counts.keys]
-        options.within = reservation
+        options.enclosing = reservation
         if outcome.place is not None:
             options.blocks["turn"] = outcome.place
         call = self._bare(tool, options)

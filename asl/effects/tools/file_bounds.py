@@ -44,7 +44,7 @@ class FileBounds:
             return f"{where} is not allowed".removeprefix(", ") if where else "is not allowed"
         if os.path.isdir(real):
             return None
-        extensions, most = self.reach.extensions, self.reach.most
+        extensions, most = self.reach.extensions, self.reach.max_bytes
         if extensions is not None and os.path.splitext(real)[1].lower() not in extensions:
             return "has an ending that is not allowed"
         if most is not None and os.path.isfile(real) and os.path.getsize(real) > most:

@@ -38,7 +38,7 @@ class ToolHooks:
             if "Before" not in level.hooks:
                 continue
             hook, reservation = level.hooks["Before"], self.outer.reservation
-            with self.log.preparing(tool, arguments, outcome):
+            with self.log.record_refusal(tool, arguments, outcome):
                 try:
                     answer = await self._hooked(hook, "toolRequest", request, reservation, outcome)
                     if (reason := _rejection(answer)) is not None:
@@ -100,7 +100,7 @@ class ToolHooks:
         if self.outer.tool_rules is not None:
             options.blocks["tools"] = self.outer.tool_rules
         options.blocks["tool_depth"] = self.outer.tool_depth + 1
-        options.within = reservation
+        options.enclosing = reservation
         if outcome.place is not None:
             options.blocks["turn"] = outcome.place
         # Part of the effect that calls the agent, so its answer needs no record.

@@ -48,7 +48,7 @@ class ToolOutcome:
         """Add to the counted usage."""
         self.used = {**self.used, **add_amounts(self.used, used)}
 
-    def written(self) -> Json:
+    def to_json(self) -> Json:
         """Return the outcome as JSON."""
         told = {key: value for key, value in self.details.items() if key != "result"}
         return [self.event, self.time, told, write_amounts(self.used), self.result, self.error]

@@ -52,13 +52,13 @@ class CallPolicies:
     def __init__(self, caller: Caller, call: Call) -> None:
         self.caller = caller
         self.outer = call
-        self.room = caller.runtime.serving().tools
+        self.room = caller.runtime.current_services().tools
 
     @cached_property
     def levels(self) -> tuple[PolicyLevel, ...]:
         """The policies, outermost first."""
         own = policy_levels_of(self.caller.runtime, self.outer.at, self.outer.tool_rules)
-        operator = self.caller.runtime.serving().policy
+        operator = self.caller.runtime.current_services().policy
         return own if operator is None else (*operator.levels, *own)
 
     def refusal(self, names: tuple[str, ...]) -> str | None:
@@ -66,7 +66,7 @@ class CallPolicies:
         refusals = (level.policy.refusal(names) for level in self.levels)
         return next((each for each in refusals if each is not None), None)
 
-    def prepared(self, offer: ToolOffer, arguments: Json) -> Json:
+    def prepare_arguments(self, offer: ToolOffer, arguments: Json) -> Json:
         """Return the arguments with defaults.
 
         Raises:
@@ -112,7 +112,7 @@ class CallPolicies:
             verb = "are" if what == "arguments" else "is"
             raise RaisedError("Agent.ToolError", f"tool {tool!r}: the {what} {verb} wrong: {wrong}")
 
-    async def bounded(self, offer: ToolOffer, arguments: Json) -> tuple[Agent, CallBounds]:
+    async def bound_agent(self, offer: ToolOffer, arguments: Json) -> tuple[Agent, CallBounds]:
         """Return the agent of a tool and its bounds.
 
         Raises:
@@ -129,7 +129,7 @@ class CallPolicies:
             await self.caller.runtime.event_loop()
             self.caller.runtime.clock.real_begins()  # it checks its requirements
             try:
-                agent = await agent.confined(settings, tool)
+                agent = await agent.confine(settings, tool)
             finally:
                 self.caller.runtime.clock.real_ends()
         why = enforcement_gap(tool, agent, [level.policy for level in self.levels])
@@ -149,7 +149,7 @@ class CallPolicies:
             raise RaisedError("States.Permissions", text)
         if not needed:
             return None
-        operator = self.caller.runtime.serving().policy
+        operator = self.caller.runtime.current_services().policy
         if operator is not None and (refusal := operator.refusal(needed[-1])) is not None:
             raise RaisedError("States.Permissions", f"tool {tool!r}: {refusal}")
         return needed[-1]
@@ -172,7 +172,7 @@ class CallPolicies:
             if most is not None and NETWORK_REQUESTS in counted:
                 yield RateDemand(level.workflow, network_limit(most), self.outer.tool_keys)
 
-    def cleaned(self, offer: ToolOffer, result: Json) -> Json:
+    def clean_answer(self, offer: ToolOffer, result: Json) -> Json:
         """Return the answer as the agent may see it.
 
         Raises:

@@ -43,10 +43,10 @@ class ToolLog:
         outcome = outcome or ToolOutcome(self.outer.place)
         outcome.event, outcome.details = "ToolRefused", {"error": error, "cause": cause}
         outcome.time = self.caller.runtime.now()
-        self.tell(outcome, tool, arguments)
+        self.record_outcome(outcome, tool, arguments)
 
     @contextmanager
-    def preparing(
+    def record_refusal(
         self, tool: str, arguments: Json, outcome: ToolOutcome | None = None
     ) -> Iterator[None]:
         """Record a tool call as refused if its preparation fails or is cancelled.
@@ -69,9 +69,9 @@ class ToolLog:
         """Record that a call was cancelled before the tool was reached."""
         if self.pauses:
             return
-        self.refuse(tool, arguments, "States.Timeout", self.stopped(stop))
+        self.refuse(tool, arguments, "States.Timeout", self.cancellation_cause(stop))
 
-    def stopped(self, stop: BaseException) -> str:
+    def cancellation_cause(self, stop: BaseException) -> str:
         """Return the cause of a call that was cancelled."""
         state = self.outer.state_name
         return f"state '{state}': the call was given up ({type(stop).__name__})"
@@ -81,7 +81,7 @@ class ToolLog:
         """Return whether the turn is being paused, so that interrupted calls continue later."""
         return self.outer.place is not None and self.outer.place.turn.pausing
 
-    def tell(self, outcome: ToolOutcome, tool: str, arguments: Json) -> None:
+    def record_outcome(self, outcome: ToolOutcome, tool: str, arguments: Json) -> None:
         """Record the outcome of a tool call, as far as the policies allow."""
         shown: dict[str, Json] = {"tool": tool[:200]}
         levels = {level.policy.level for level in self.policies.levels} or {"standard"}

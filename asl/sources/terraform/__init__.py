@@ -48,15 +48,15 @@ class TerraformTemplate:
         }
         self.names = {name: self.other_names(name) for name in self.instances}
 
-    def deployed_name(self, name: str, reading: ReadContext) -> str:
+    def deployed_name(self, name: str, context: ReadContext) -> str:
         """Return the name of a state machine in ARNs: that of its block or module."""
         return instance_name(name.removeprefix("module."))
 
     def block_instances(
-        self, block: syntax.Block, base: str, reading: ReadContext
+        self, block: syntax.Block, base: str, context: ReadContext
     ) -> Iterator[tuple[str, Instance]]:
         """Yield the state machines of a block: one for each value of `for_each` or `count`."""
-        evaluator, scope = Evaluator(self.folder, reading), Scope(self.source)
+        evaluator, scope = Evaluator(self.folder, context), Scope(self.source)
         instances = evaluator.instances(block.body.attributes, scope)
         if len(instances) == 1 and "for_each" not in block.body.attributes:
             yield base, Instance(block, instances[0][1])
@@ -71,15 +71,15 @@ class TerraformTemplate:
         address = ".".join(block.labels)
         return frozenset((base, address, f"{address}{name.removeprefix(base)}")) - {name}
 
-    def document(self, name: str, reading: ReadContext) -> Document:
+    def document(self, name: str, context: ReadContext) -> Document:
         """Return the definition of a state machine; raises InvalidDocument."""
         block, names = self.instances[name]
-        reading.literal_placeholders = True  # Terraform writes a literal placeholder as $${
+        context.literal_placeholders = True  # Terraform writes a literal placeholder as $${
         definition = block.body.attributes.get("definition")
         if definition is None:
             message = f"{name} has no definition"
-            raise reading.error(self.source, block.at, "READ-14", message)
-        return _Machine(Evaluator(self.folder, reading), name).document(
+            raise context.error(self.source, block.at, "READ-14", message)
+        return _Machine(Evaluator(self.folder, context), name).document(
             definition, Scope(self.source).extend(names)
         )
 

@@ -54,9 +54,9 @@ def instance_name(address: str) -> str:
 class Evaluator:
     """Evaluates the expressions of one folder."""
 
-    def __init__(self, folder: TerraformFolder, reading: ReadContext) -> None:
+    def __init__(self, folder: TerraformFolder, context: ReadContext) -> None:
         self.folder = folder
-        self.reading = reading
+        self.reading = context
         self.depth = 0
         self.open_names: list[str] = []
         """The names being evaluated."""

@@ -43,7 +43,7 @@ class _Call:
         self.result = result
         self.error = error
         usage = error.usage if error is not None else result
-        self.used: Any = attempt.frame.reported(usage)
+        self.used: Any = attempt.frame.reported_usage(usage)
 
 
 METRICS: Final[Mapping[str, _Measure]] = MappingProxyType(
@@ -131,10 +131,10 @@ def record_call(compiler: Compiler, inner: Perform) -> Perform:
 
     async def perform(attempt: Attempt) -> Json:
         found, began = fields(attempt.data, attempt.frame), attempt.frame.now
-        level, trace = found.word("LogLevel", LEVELS) or "standard", found.flag("Trace")
+        level, trace = found.choice("LogLevel", LEVELS) or "standard", found.flag("Trace")
         metrics = found.texts("Metrics") or []
         if not all(map(_metric, metrics)):
-            raise found.unfit("Metrics", f"a list out of {', '.join(METRICS)}")
+            raise found.invalid_value("Metrics", f"a list out of {', '.join(METRICS)}")
 
         def record(call: _Call) -> None:
             details = _details(call, LEVELS.index(level), redact)

@@ -55,7 +55,7 @@ class Attempt:
     judge: "Judge | None" = None
     """The output guardrails, for other content."""
 
-    def tell(self, name: str, value: Any) -> None:
+    def set_call_attribute(self, name: str, value: Any) -> None:
         """Pass a value to the agent, as an attribute of the call with this name."""
         if self.options is None:
             self.options = CallOptions(None, None)
@@ -63,16 +63,16 @@ class Attempt:
             self.options = self.options.copy()
         self.options.blocks[name] = value
 
-    def told(self, name: str) -> Any:
+    def call_attribute(self, name: str) -> Any:
         """Return the value passed to the agent with this name, or None."""
         return None if self.options is None else self.options.blocks.get(name)
 
     def may_repeat(self) -> None:
         """Mark that the agent may be called again in this attempt."""
         if self.options is not None and self.options.limited:
-            self.options.again = True
+            self.options.repeats = True
 
-    async def ask(self, agent: str, payload: Json) -> Json:
+    async def call_helper(self, agent: str, payload: Json) -> Json:
         """Call a helper of the state's agent: a validator or a summariser."""
         target = Target("agent", agent, self.target.state, aside=True)
         options = None
@@ -151,7 +151,7 @@ def compile_settings(
         block: The path of the object, with dots; empty for the state.
         fields: The fields.
     """
-    inner = compiler.within(*block.split(".")) if block else compiler
+    inner = compiler.compiler_at(*block.split(".")) if block else compiler
     return compile_settings_of(inner, fields, f"{block}." if block else "")
 
 
@@ -187,13 +187,13 @@ class Destination:
         self.name = prefix + field
         self.fields = compile_settings_of(block, (field,), prefix)
         self.computed = is_computed(block, (field,))
-        written = None if self.computed else self.fields(None, None).way(field)
-        self.written = None if written is None else written.segments
+        written = None if self.computed else self.fields(None, None).path(field)
+        self.segments = None if written is None else written.segments
 
     def settle(self, data: Json, frame: StateFrame) -> None:
         """Compute it, for when the state has succeeded; raises StateError for what is no path."""
         if self.computed:
-            path = self.fields(data, frame).way(self.field)
+            path = self.fields(data, frame).path(self.field)
             steps = None if path is None else path.segments
             frame.destinations = {**(frame.destinations or {}), self.name: steps}
 
@@ -208,9 +208,9 @@ class Destination:
 
         return perform
 
-    def placed(self, output: Json, value: Json, frame: Any) -> Json:
+    def insert(self, output: Json, value: Json, frame: Any) -> Json:
         """Return an output with a value in its place, if it has one."""
-        steps = frame.destinations[self.name] if self.computed else self.written
+        steps = frame.destinations[self.name] if self.computed else self.segments
         return output if steps is None else insert_at(output, steps, value)
 
 

@@ -53,8 +53,8 @@ PRIORITIES: Final = ("critical", "high", "normal", "low", "background")
 
 def compile_state_budget(compiler: Compiler) -> CompileLimits:
     """Compile the `Budget` of a state, with the `MaxCalls` of its `Tools`."""
-    effective, block = compiler.input(), compiler.within("Budget")
-    most, tools = _amounts(block), _tool_calls(compiler.within("Tools"))
+    effective, block = compiler.input(), compiler.compiler_at("Budget")
+    most, tools = _amounts(block), _tool_calls(compiler.compiler_at("Tools"))
     fields = _present(block, ("OnExceed", "Priority", "Category", "Tags"))
     attribution = block.template("Attribution") or block.scalar("Attribution")
 
@@ -71,8 +71,8 @@ def compile_state_budget(compiler: Compiler) -> CompileLimits:
             attribution=None if attribution is None else _members(attribution(data, frame)),
         )
 
-    written_calls = compiler.within("Tools").state.get(ALL_CALLS)
-    computed = f"{ALL_CALLS}.$" in compiler.within("Tools").state
+    written_calls = compiler.compiler_at("Tools").state.get(ALL_CALLS)
+    computed = f"{ALL_CALLS}.$" in compiler.compiler_at("Tools").state
     if computed or _is_computed(written_calls) or _is_computed(block.state):
         return lambda raw, frame: limits_of(effective(raw, frame), frame)
     written = cache(lambda: limits_of(None, None))
@@ -93,7 +93,7 @@ def compile_workflow_budget(compiler: Compiler) -> CompileLimits:
 
     Their expressions see the execution input.
     """
-    block, tools = compiler.within("Budget"), _tool_calls(compiler.within("DefaultTools"))
+    block, tools = compiler.compiler_at("Budget"), _tool_calls(compiler.compiler_at("DefaultTools"))
     most, windows = _amounts(block), _amounts(block, tuple(WINDOWS))
     names = ("OnExceed", "Currency", "ThrottleDelay", "Notify", "TrackBy", "ResetPeriod")
     fields, pool = _present(block, names), _pool(block)
@@ -223,8 +223,8 @@ def _fallbacks(block: Compiler) -> Callable[[Json, Frame], tuple[Fallback, ...]]
     computed = _computed(block, "Fallback")
     if computed is not None:
         return lambda data, frame: _sorted(_entries(computed(data, frame), "Cascade"))
-    whole = block.within("Fallback")
-    entries = [whole.within("Cascade", i) for i in range(len(whole.state.get("Cascade", ())))]
+    whole = block.compiler_at("Fallback")
+    entries = [whole.compiler_at("Cascade", i) for i in range(len(whole.state.get("Cascade", ())))]
     fields = ("When", "UseModel", "Agent", "Action", "Notify")
     made = [compile_fields(entry, fields) for entry in (*entries, whole)]
     return lambda data, frame: _sorted([entry(data, frame) for entry in made])
@@ -288,7 +288,7 @@ def _alerts(block: Compiler) -> Callable[[Json, Frame], tuple[Alert, ...]]:
             [_alert(each, None) for each in _listed(computed(data, frame))]
         )
     count = range(len(block.state.get("Alerts", ())))
-    entries = [block.within("Alerts", index) for index in count]
+    entries = [block.compiler_at("Alerts", index) for index in count]
     made = [(compile_fields(each, ALERT_FIELDS), each.text("Message")) for each in entries]
     return lambda data, frame: _in_order(
         [_alert(fields(data, frame), message) for fields, message in made]

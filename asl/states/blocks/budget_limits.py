@@ -73,7 +73,7 @@ class Window(NamedTuple):
     """What all executions of a workflow may spend together within some time."""
 
     field: str
-    most: Decimal
+    maximum: Decimal
     length: float
     """In seconds."""
 
@@ -82,7 +82,7 @@ class Pool(NamedTuple):
     """The money from which several executions spend."""
 
     name: str
-    most: Decimal | None
+    maximum: Decimal | None
     """What this execution takes of it at its beginning; None: what it spends, when it does."""
     release: bool
     """Whether what is left of that goes back at the end."""
@@ -93,7 +93,7 @@ class BudgetLimits(NamedTuple):
 
     state: str
     """The name of the state, empty for the workflow."""
-    most: Amounts
+    amounts: Amounts
     """The limits by their fields."""
     on_exceed: str = "Fail"
     currency: str = "USD"

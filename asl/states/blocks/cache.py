@@ -58,7 +58,7 @@ def _planned(compiler: Compiler) -> Callable[[Json, Frame], _Plan | None]:
         found = fields(data, frame)
         if not found.flag(enabled, absent=own):
             return None
-        lifetime, scope = found.lifetime(ttl), found.word("Scope", SCOPES)
+        lifetime, scope = found.lifetime(ttl), found.choice("Scope", SCOPES)
         return _Plan(
             found.values.get(key), "never" if lifetime is None else lifetime, scope or "workflow"
         )

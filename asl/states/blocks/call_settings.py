@@ -25,7 +25,7 @@ __all__ = [
 FALL_BACK_ON: Final = ["BudgetExceeded", "RateLimitExceeded"]
 GENERATION_FIELDS: Final[Mapping[str, tuple[str, Callable[[BlockSettings, str], Json]]]] = {
     "Temperature": ("temperature", lambda found, field: found.number(field, 0, 2)),
-    "TopP": ("top_p", BlockSettings.share),
+    "TopP": ("top_p", BlockSettings.fraction),
     "MaxTokens": ("max_tokens", BlockSettings.count),
     "StopSequences": ("stop_sequences", BlockSettings.texts),
 }
@@ -34,7 +34,7 @@ GENERATION_FIELDS: Final[Mapping[str, tuple[str, Callable[[BlockSettings, str], 
 
 def choose_model(compiler: Compiler, inner: Perform) -> Perform:
     """Compile the preferred model, and the fallback models for some errors."""
-    errors = compiler.within("Model").state.get("FallbackOn", FALL_BACK_ON)
+    errors = compiler.compiler_at("Model").state.get("FallbackOn", FALL_BACK_ON)
     matches = compiler.matcher(errors)
     wanted = compile_settings(compiler, "Model", ("Preferred", "Fallback"))
 
@@ -42,7 +42,7 @@ def choose_model(compiler: Compiler, inner: Perform) -> Perform:
         found = wanted(attempt.data, attempt.frame)
         preferred, others = found.name("Preferred"), [*found.one_or_more("Fallback")]
         if preferred is not None:
-            attempt.tell("model", preferred)
+            attempt.set_call_attribute("model", preferred)
         if others:
             attempt.may_repeat()
         while True:
@@ -54,7 +54,7 @@ def choose_model(compiler: Compiler, inner: Perform) -> Perform:
                 model = others.pop(0)
                 details = {"model": model, "error": error.name}
                 attempt.frame.note("FallbackApplied", details)
-                attempt.tell("model", model)
+                attempt.set_call_attribute("model", model)
 
     return perform
 
@@ -70,7 +70,7 @@ def pass_generation(compiler: Compiler, inner: Perform) -> Perform:
             for field, (name, read) in GENERATION_FIELDS.items()
             if field in found
         }
-        attempt.tell("generation", told)
+        attempt.set_call_attribute("generation", told)
         return await inner(attempt)
 
     return perform
@@ -103,7 +103,7 @@ def pass_idempotency_key(compiler: Compiler, inner: Perform) -> Perform:
         if found.flag("Idempotent", absent=True):
             key = found.values.get("IdempotencyKey")
             if key is not None:
-                attempt.tell("idempotency_key", key if type(key) is str else compact(key))
+                attempt.set_call_attribute("idempotency_key", key if type(key) is str else compact(key))
         return await inner(attempt)
 
     return perform
@@ -119,7 +119,7 @@ def pass_metadata(compiler: Compiler, inner: Perform) -> Perform:
     assert metadata is not None
 
     async def perform(attempt: Attempt) -> Json:
-        attempt.tell("metadata", metadata(attempt.data, attempt.frame))
+        attempt.set_call_attribute("metadata", metadata(attempt.data, attempt.frame))
         return await inner(attempt)
 
     return perform

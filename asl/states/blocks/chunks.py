@@ -53,7 +53,7 @@ class Chunker:
 
     def __init__(self, mode: str, least: int) -> None:
         self.end = MODES[mode]
-        self.least = least
+        self.minimum = least
         self.text = ""
         self.looked = 0
         """Position up to which there is no end."""
@@ -63,7 +63,7 @@ class Chunker:
         """Add a piece and yield the complete chunks."""
         self.text += piece
         while self.text:
-            least = min(LONGEST, self.least << self.count // DOUBLED)
+            least = min(LONGEST, self.minimum << self.count // DOUBLED)
             end = 0
             if len(self.text) >= least:
                 end = min(self.end(self.text, self.looked, least), LONGEST)

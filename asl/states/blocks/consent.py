@@ -35,7 +35,7 @@ class ConsentRule(NamedTuple):
         """The terms as text; equal for rules with the same request."""
         return compact({name: self.terms[name] for name in sorted(self.terms)})
 
-    def question(self, at: StateFrame, agent: str, tool: str, arguments: Json) -> Question:
+    def question(self, frame: StateFrame, agent: str, tool: str, arguments: Json) -> Question:
         """Return the approval request for a call.
 
         Args:
@@ -49,15 +49,15 @@ class ConsentRule(NamedTuple):
         """
         prompt = f"The agent {agent!r} wants to use the tool {tool!r}"
         body: dict[str, Json] = {
-            "state": at.step.name,
-            "path": [*at.place, at.step.name],
+            "state": frame.step.name,
+            "path": [*frame.place, frame.step.name],
             "prompt": prompt,
             "promptText": f"{prompt}: {compact(arguments)}",
             "agent": agent,
             "tool": tool,
             "arguments": arguments,
         }
-        more, plan = self._terms(at.requestor)
+        more, plan = self._terms(frame.requestor)
         return Question("tool", {**body, **more}, plan)
 
     def check(self) -> None:

@@ -39,7 +39,7 @@ def show_context(compiler: Compiler, inner: Perform) -> Perform:
     plan = _Plan(compiler)
 
     async def perform(attempt: Attempt) -> Json:
-        attempt.tell("context", await plan.built(attempt))
+        attempt.set_call_attribute("context", await plan.built(attempt))
         return await inner(attempt)
 
     return perform
@@ -49,7 +49,7 @@ class _Plan:
     """The block of one state, compiled."""
 
     def __init__(self, compiler: Compiler) -> None:
-        block = compiler.within("Context")
+        block = compiler.compiler_at("Context")
         self.state, self.profile = compiler.name, compiler.profile
         self.fields = compile_settings(
             compiler, "Context", ("Strategy", "MaxTokens", "TopK", "Query")
@@ -98,7 +98,7 @@ class _Plan:
     # Candidates
 
     def _candidates(self, document: Json, found: BlockSettings) -> Iterable[_Candidate]:
-        strategy = found.word("Strategy", STRATEGIES)
+        strategy = found.choice("Strategy", STRATEGIES)
         if strategy == "priority_based":
             return (each for path in self.priority for each in _named(path, document))
         if strategy == "semantic":
@@ -109,7 +109,7 @@ class _Plan:
         """Return the candidates most similar to the query, the best first."""
         query = found.values.get("Query")
         if type(query) is not str:
-            raise found.unfit("Query", "a text")
+            raise found.invalid_value("Query", "a text")
         pieces = [
             piece
             for path in self.candidates
@@ -126,19 +126,19 @@ class _Plan:
     async def _summarized(self, attempt: Attempt, document: Json, most: int | None) -> Json:
         """Return the document, with a summary in place of the target if it is due."""
         found = self.summary(attempt.data, attempt.frame)
-        when = found.word("When", MOMENTS)
-        ratio, agent = found.share("Ratio") or RATIO, found.name("Using")
+        when = found.choice("When", MOMENTS)
+        ratio, agent = found.fraction("Ratio") or RATIO, found.name("Using")
         exceeds = most is not None and tokens_of(COUNTED, document, self.profile) > most
         nodes = locate(_target(found), document)
         if when == "Never" or (when != "Always" and not exceeds) or not nodes:
             return document
         if agent is None:
-            raise found.unfit("Using", "the name of an agent")
+            raise found.invalid_value("Using", "the name of an agent")
         ((steps, content),) = nodes
         wanted = max(1, ceil(tokens_of(COUNTED, content, self.profile) * ratio))
         request = {"content": content, "ratio": ratio, "targetTokens": wanted}
         try:
-            summary = _summary(await attempt.ask(agent, request))
+            summary = _summary(await attempt.call_helper(agent, request))
         except StateError as error:
             if error.name == "States.BudgetExceeded":
                 raise
@@ -156,7 +156,7 @@ def _target(found: BlockSettings) -> Path:
     text = found.name("Target") or "$"
     path = _path(text)
     if path is None or not path.reference:
-        raise found.unfit("Target", "a path to one node, such as $.history")
+        raise found.invalid_value("Target", "a path to one node, such as $.history")
     return path
 
 

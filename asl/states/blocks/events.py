@@ -52,7 +52,7 @@ class EventHook(NamedTuple):
         found_type = self.type(data, frame)
         name = found_type.name("Type")
         if name is None:
-            raise found_type.unfit("Type", "a name")
+            raise found_type.invalid_value("Type", "a name")
         found: dict[str, Json] = {}
         for key, evaluate in self.include:
             try:

@@ -47,9 +47,9 @@ def compile_feedback(compiler: Compiler) -> BuildRequest | None:
     written: Mapping[str, Json] = compiler.state.get("Feedback", {"Collect": False})
     if written.get("Collect") is False or "Agent" not in compiler.state:
         return None
-    block = compiler.within("Feedback")
+    block = compiler.compiler_at("Feedback")
     effective, question = compiler.input(), block.text("Question")
-    redact, settled = compile_redaction(compiler), compiler.settled("Feedback")
+    redact, settled = compile_redaction(compiler), compiler.computed_block("Feedback")
 
     def ask(raw: Json, frame: Frame) -> dict[str, Json] | None:
         data = effective(raw, frame)

@@ -70,8 +70,8 @@ class ContentVerdict(NamedTuple):
 class Prefilter(NamedTuple):
     """Conditions under which a rule accepts a content with ASCII texts; all must hold."""
 
-    least: int = 0
-    most: float = math.inf
+    minimum: int = 0
+    maximum: float = math.inf
     """The bounds of its length."""
     words: tuple[str, ...] = ()
     """Words in none of its texts, in any case."""
@@ -90,13 +90,13 @@ def always(content: Json, spend: Spend) -> bool:
 
 def compile_prefilter(clues: list[Prefilter]) -> NeedsInspection:
     """Return a test for contents that the prefilters do not accept."""
-    least, most = max((each.least for each in clues), default=0), math.inf
+    least, most = max((each.minimum for each in clues), default=0), math.inf
     words: list[str] = []
     begins: list[str] = []
     checks: list[Callable[[str, Spend], bool]] = []
     finds: list[FindSpans] = []
     for clue in clues:
-        most = min(most, clue.most)
+        most = min(most, clue.maximum)
         words += clue.words
         begins += clue.begins
         checks += () if clue.holds is None else (clue.holds,)

@@ -111,7 +111,7 @@ def _compile_guard(
     compiler: Compiler, side: str
 ) -> tuple["_Guard | None", Callable[[Attempt], "_Guard"]]:
     """Compile one side: a constant guard, or a function that makes one for each attempt."""
-    state, settled = compiler.name, compiler.settled("Guardrails")
+    state, settled = compiler.name, compiler.computed_block("Guardrails")
     if settled is not None:
         block = settled
         return None, lambda attempt: _Guard(
@@ -216,7 +216,7 @@ class _Guard:
 
     async def asked(self, attempt: Attempt, agent: str, content: Json) -> ContentVerdict:
         """Return the verdict of an agent on a content."""
-        answer = await attempt.ask(
+        answer = await attempt.call_helper(
             agent,
             {
                 "content": content,

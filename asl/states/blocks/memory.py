@@ -72,12 +72,12 @@ def use_memory(compiler: Compiler, inner: Perform) -> Perform:
     The agent may do the same as the block: read, write or both; both also if the block has neither.
     """
     write = compile_write(compiler, compile_inserts(compiler))
-    reads = "Read" in compiler.within("Memory").state
+    reads = "Read" in compiler.compiler_at("Memory").state
     space_of = _place(compiler)
     rights = reads or write is None, write is not None or not reads
 
     async def perform(attempt: Attempt) -> Json:
-        attempt.tell("memory", Rights(space_of(attempt.data, attempt.frame), *rights))
+        attempt.set_call_attribute("memory", Rights(space_of(attempt.data, attempt.frame), *rights))
         result = await inner(attempt)
         if write is not None:
             await write(attempt.data, attempt.raw, result, attempt.frame)
@@ -88,7 +88,7 @@ def use_memory(compiler: Compiler, inner: Perform) -> Perform:
 
 def _place(compiler: Compiler) -> Callable[[Json, ExpressionFrame], str | None]:
     """Compile `Namespace` (None for that of the document), and check `Type`."""
-    block = compiler.within("Memory")
+    block = compiler.compiler_at("Memory")
     read, namespace = block.state.get("Read"), block.text("Namespace")
     kind, kinds = (
         compile_settings(compiler, "Memory", ("Type",)),
@@ -96,7 +96,7 @@ def _place(compiler: Compiler) -> Callable[[Json, ExpressionFrame], str | None]:
     )
 
     def place(data: Json, frame: ExpressionFrame) -> str | None:
-        kind(data, frame).word("Type", kinds)
+        kind(data, frame).choice("Type", kinds)
         if namespace is None:
             return None
         found = {"Namespace": namespace(data, frame)}
@@ -111,7 +111,7 @@ def _place(compiler: Compiler) -> Callable[[Json, ExpressionFrame], str | None]:
 
 def compile_read(compiler: Compiler) -> Read | None:
     """Compile `Read`; None without it."""
-    block = compiler.within("Memory")
+    block = compiler.compiler_at("Memory")
     written = block.state.get("Read")
     if written is None:
         return None
@@ -125,7 +125,7 @@ def compile_read(compiler: Compiler) -> Read | None:
     async def read(data: Json, frame: StateFrame) -> tuple[Json, Path, Json]:
         space, path = space_of(data, frame), DEFAULT_PATH
         if goes_to is not None:
-            path = goes_to(data, frame).way("InjectAt") or path
+            path = goes_to(data, frame).path("InjectAt") or path
         value, keys = await ask(space, data, frame)
         frame.note("MemoryRead", {"keys": keys})
         return insert_at(data, path.segments, value), path, value
@@ -160,7 +160,7 @@ def _asked(compiler: Compiler, form: str) -> _Ask:
         return _keys(compiler)
     names = tuple(name for name in FORMS[form] if name != "Filter")
     fields = compile_settings(compiler, "Memory.Read", names)
-    filter = compiler.within("Memory", "Read").template("Filter")
+    filter = compiler.compiler_at("Memory", "Read").template("Filter")
 
     async def ask(namespace: str | None, data: Json, frame: StateFrame) -> tuple[Json, list[str]]:
         found = fields(data, frame)
@@ -170,7 +170,7 @@ def _asked(compiler: Compiler, form: str) -> _Ask:
             request["least"] = found.amount("MinScore") or 0
         else:
             request |= {"do": "recent", "limit": found.count("Limit") or 10}
-            request["order"] = found.word("Order", ("asc", "desc")) or "desc"
+            request["order"] = found.choice("Order", ("asc", "desc")) or "desc"
             request["filter"] = {} if filter is None else filter(data, frame)
         entries = await frame.effects.call(frame, ServiceCall("memory", request))
         return entries, [entry["key"] for entry in entries]
@@ -181,7 +181,7 @@ def _asked(compiler: Compiler, form: str) -> _Ask:
 def _query(found: BlockSettings) -> str:
     query = found.values.get("Query")
     if query is None:
-        raise found.unfit("Query", "a query")
+        raise found.invalid_value("Query", "a query")
     return query if type(query) is str else compact(query)
 
 
@@ -200,7 +200,7 @@ def _listed(compiler: Compiler) -> _Ask:
 def _keys(compiler: Compiler) -> _Ask:
     """Compile a read by `Keys`."""
     fields = compile_settings(compiler, "Memory.Read", ("Keys",))
-    block = compiler.within("Memory", "Read")
+    block = compiler.compiler_at("Memory", "Read")
     default = block.template("Default") or block.scalar("Default")
 
     async def ask(namespace: str | None, data: Json, frame: StateFrame) -> tuple[Json, list[str]]:
@@ -227,7 +227,7 @@ def _keys(compiler: Compiler) -> _Ask:
 def _names(found: BlockSettings, field: str) -> list[str]:
     keys = found.values[field]
     if type(keys) is not list or not all(type(key) is str and key for key in keys):
-        raise found.unfit(field, "a list of texts that are not empty")
+        raise found.invalid_value(field, "a list of texts that are not empty")
     return keys
 
 
@@ -243,7 +243,7 @@ async def _found(namespace: str | None, keys: list[str], frame: StateFrame) -> d
 
 def compile_write(compiler: Compiler, inserts: tuple[Finish, ...] = ()) -> Write | None:
     """Compile `Write`; None without it. *inserts* are the insertions of blocks into the output."""
-    written = compiler.within("Memory").state.get("Write")
+    written = compiler.compiler_at("Memory").state.get("Write")
     if written is None:
         return None
     if type(written) is list:
@@ -252,7 +252,7 @@ def compile_write(compiler: Compiler, inserts: tuple[Finish, ...] = ()) -> Write
         entries = [_Entry(compiler)]
     space_of = _place(compiler)
     select = None if compiler.jsonata else compiler.template("ResultSelector")
-    finish, placed = compiler.finish(inserts=inserts), compiler.placed(inserts)
+    finish, placed = compiler.finish(inserts=inserts), compiler.placement(inserts)
 
     async def write(data: Json, raw: Json, result: Json, frame: StateFrame) -> None:
         space = space_of(data, frame)
@@ -285,7 +285,7 @@ class _Entry:
     """One entry of `Write`; *index* is its place in a list."""
 
     def __init__(self, compiler: Compiler, *index: int) -> None:
-        block = compiler.within("Memory", "Write", *index).after()
+        block = compiler.compiler_at("Memory", "Write", *index).compiler_after()
         self.value = block.template("Value") or block.scalar("Value")
         self.sought = block.template("Value", Missing.PARAMETER) or block.scalar(
             "Value", Missing.PARAMETER
@@ -312,7 +312,7 @@ class _Entry:
         found = self.fields(documents[-1], frame)
         key = found.values["Key"]
         if key is None or key == "":
-            raise found.unfit("Key", "a text that is not empty")
+            raise found.invalid_value("Key", "a text that is not empty")
         request: dict[str, Json] = {
             "do": "write",
             "namespace": namespace,

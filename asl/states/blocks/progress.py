@@ -66,7 +66,7 @@ class Milestone(NamedTuple):
     emit: str | None
     """The name of an additional custom event."""
 
-    def told(self) -> Iterator[tuple[str, dict[str, Json]]]:
+    def events(self) -> Iterator[tuple[str, dict[str, Json]]]:
         """Yield its events."""
         named = {} if self.name is None else {"name": self.name}
         yield REACHED, {"at": self.at, **named}
@@ -151,7 +151,7 @@ def _tell(
 
 def _reach(frame: StateFrame, milestones: Iterable[Milestone]) -> None:
     for milestone in milestones:
-        for event, details in milestone.told():
+        for event, details in milestone.events():
             frame.note(event, details)
 
 
@@ -165,7 +165,7 @@ def clamp(percentage: Json) -> float | None:
 
 def _settings(compiler: Compiler) -> Compiler:
     """Return a compiler of the block, with the progress fields of the block Streaming."""
-    streaming, block = compiler.state.get("Streaming", {}), compiler.within("Progress")
+    streaming, block = compiler.state.get("Streaming", {}), compiler.compiler_at("Progress")
     besides = {
         own + suffix: streaming[name + suffix]
         for name, own in OF_STREAMING.items()
@@ -193,7 +193,7 @@ def follow_progress(compiler: Compiler, inner: Perform) -> Perform:
             entered = [each for each in plan.milestones if each.at == 0]
             frame.progress = ReportedProgress(frame.visit, None, tuple(each.at for each in entered))
             _reach(frame, entered)
-        attempt.tell("progress", plan)
+        attempt.set_call_attribute("progress", plan)
         result = await inner(attempt)
         told = reported_progress(frame)
         last = [each for each in plan.milestones if each.at == 100]
@@ -275,7 +275,7 @@ def store_progress(compiler: Compiler) -> Finish | None:
 
     def store(output: Json, result: Json, frame: ExpressionFrame) -> Json:
         told = reported_progress(frame)  # type: ignore[arg-type]  # it is the frame of a state
-        return output if told.update is None else target.placed(output, told.update, frame)
+        return output if told.update is None else target.insert(output, told.update, frame)
 
     return store
 
@@ -322,7 +322,7 @@ def compile_tracking(compiler: Compiler) -> Track | None:
     block: Mapping[str, Json] = compiler.state.get("Progress", {"Enabled": False})
     if block.get("Enabled") is False:
         return None
-    settled, effective, state = compiler.settled("Progress"), compiler.input(), compiler.state
+    settled, effective, state = compiler.computed_block("Progress"), compiler.input(), compiler.state
     if settled is None:
         written = _tracking(block, state)
         return lambda raw, frame: written

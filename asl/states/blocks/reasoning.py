@@ -30,10 +30,10 @@ def demand_reasoning(compiler: Compiler, inner: Perform) -> Perform:
 
     async def perform(attempt: Attempt) -> Json:
         block = wanted(attempt.data, attempt.frame)
-        block.word("Format", FORMATS)
+        block.choice("Format", FORMATS)
         required = block.flag("Required")
         bounds = block.count("MinSteps"), block.count("MaxSteps")
-        attempt.tell("reasoning", block.values)
+        attempt.set_call_attribute("reasoning", block.values)
         result = await inner(attempt)
         fault = _fault(required, bounds, _steps(result))
         if fault is not None and required:
@@ -68,7 +68,7 @@ def _fault(
 
 def trace_destination(compiler: Compiler) -> Destination:
     """Compile the output path of the trace."""
-    return Destination(compiler.within("Reasoning"), "Store", "Reasoning.")
+    return Destination(compiler.compiler_at("Reasoning"), "Store", "Reasoning.")
 
 
 def evaluate_trace_path(compiler: Compiler, inner: Perform) -> Perform:
@@ -78,13 +78,13 @@ def evaluate_trace_path(compiler: Compiler, inner: Perform) -> Perform:
 
 def store_reasoning(compiler: Compiler) -> Finish | None:
     """Compile the insertion of the trace: `(output, raw result, frame) -> output`."""
-    if {"Store", "Store.$"}.isdisjoint(compiler.within("Reasoning").state):
+    if {"Store", "Store.$"}.isdisjoint(compiler.compiler_at("Reasoning").state):
         return None
     target = trace_destination(compiler)
 
     def store(output: Json, result: Json, frame: Frame) -> Json:
         trace = result.get("reasoning") if type(result) is dict else None
-        return output if trace is None else target.placed(output, trace, frame)
+        return output if trace is None else target.insert(output, trace, frame)
 
     return store
 

@@ -39,7 +39,7 @@ class StreamPlan(NamedTuple):
     """The streaming of an answer; times in seconds, sizes in characters."""
 
     mode: str
-    least: int
+    minimum: int
     buffer: int | None
     """Maximum size of the buffer; None without a buffer."""
     interval: float | None
@@ -54,7 +54,7 @@ class StreamOutput:
     """The emitted chunks of an answer: cuts, buffers and counts them."""
 
     def __init__(self, plan: StreamPlan) -> None:
-        self.chunker = Chunker(plan.mode, plan.least)
+        self.chunker = Chunker(plan.mode, plan.minimum)
         self.buffer = None if plan.buffer is None else Buffer(plan.buffer, plan.on_newline)
         self.count = 0
 
@@ -98,7 +98,7 @@ def request_stream(compiler: Compiler, inner: Perform) -> Perform:
     async def perform(attempt: Attempt) -> Json:
         plan = plan_of(attempt)
         if plan is not None:
-            attempt.tell("stream", plan)
+            attempt.set_call_attribute("stream", plan)
         return await inner(attempt)
 
     return perform
@@ -117,7 +117,7 @@ def _planned(compiler: Compiler) -> Callable[[Attempt], StreamPlan | None]:
         if not found.flag("Enabled", absent=True):
             return None
         held, told = buffer(data, frame), callbacks(data, frame)
-        mode = found.word("Mode", tuple(MODES)) or "token"
+        mode = found.choice("Mode", tuple(MODES)) or "token"
         interval = held.values.get("FlushInterval")
         return StreamPlan(
             mode,
@@ -145,12 +145,12 @@ def show_guarded(compiler: Compiler, inner: Perform) -> Perform:
         try:
             result = await inner(attempt)
         except StateError as error:
-            plan = attempt.told("stream")
+            plan = attempt.call_attribute("stream")
             if plan is not None and error.name == "Agent.GuardrailViolation":
                 details = {"error": error.name, "cause": error.cause}
                 await _callback(attempt, plan, "OnError", details)
             raise
-        plan = attempt.told("stream")
+        plan = attempt.call_attribute("stream")
         if plan is not None and attempt.frame.partial_answer is not None:
             text = await _passed(attempt, result)
             attempt.frame.partial_answer = None
@@ -211,7 +211,7 @@ async def _callback(
     if agent is not None:
         payload = {"state": attempt.target.state, **details}
         try:
-            await attempt.ask(agent, payload)
+            await attempt.call_helper(agent, payload)
         except StateError as error:
             attempt.frame.note(*callback_warning(kind, error))
 

@@ -95,7 +95,7 @@ class RateLimit(NamedTuple):
 
     pattern: str
     matches: Matcher
-    most: Mapping[str, int]
+    maximum: Mapping[str, int]
     """Calls by the field of the window, or `MaxConcurrent`."""
     waits: bool
     """Whether a call beyond the limit waits."""
@@ -283,7 +283,7 @@ class AccessBounds(NamedTuple):
     allowed: tuple[str, ...] | None
     denied: tuple[str, ...]
     extensions: tuple[str, ...] | None = None
-    most: int | None = None
+    max_bytes: int | None = None
     """Maximum bytes of a file."""
 
     @classmethod

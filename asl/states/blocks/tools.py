@@ -98,11 +98,11 @@ CompileRules: TypeAlias = Callable[[Json, Frame], ToolRules]
 
 def use_tools(compiler: Compiler, inner: Perform) -> Perform:
     """Compile the tool rules of a call."""
-    rules, always = compile_rules(compiler, "Tools"), _always(compiler.within("Tools"))
+    rules, always = compile_rules(compiler, "Tools"), _always(compiler.compiler_at("Tools"))
     if always is None:
 
         def told(attempt: Attempt) -> Awaitable[Json]:
-            attempt.tell("tools", rules(attempt.data, attempt.frame))
+            attempt.set_call_attribute("tools", rules(attempt.data, attempt.frame))
             return inner(attempt)
 
         return told
@@ -113,7 +113,7 @@ def use_tools(compiler: Compiler, inner: Perform) -> Perform:
         if attempt.options is None:
             attempt.options = shared
         else:
-            attempt.tell("tools", always)
+            attempt.set_call_attribute("tools", always)
         return inner(attempt)
 
     return perform
@@ -121,11 +121,11 @@ def use_tools(compiler: Compiler, inner: Perform) -> Perform:
 
 def compile_rules(compiler: Compiler, name: str) -> CompileRules:
     """Compile a block: `Tools` of a state, or `DefaultTools` of a workflow."""
-    block = compiler.within(name)
+    block = compiler.compiler_at(name)
     always = _always(block)
     if always is not None:
         return lambda data, frame: always
-    hooks = {each: _hook(compiler.within(name, "Hooks", each)) for each in HOOKS
+    hooks = {each: _hook(compiler.compiler_at(name, "Hooks", each)) for each in HOOKS
              if each in block.state.get("Hooks", {})}  # fmt: skip
     if _is_constant(block):
         constant = _written(block)

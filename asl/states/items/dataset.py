@@ -64,7 +64,7 @@ class Dataset:
         self.config = config
         self.arguments = arguments
         self.bucket = bucket
-        self.most = most
+        self.max_items = most
         self.aws = aws
         self.count = count
         """Takes the number of bytes of each piece that is read."""
@@ -72,11 +72,11 @@ class Dataset:
         self.parts = self._parts()
 
     def __iter__(self) -> Iterator[Json]:
-        if self.most < 0:
+        if self.max_items < 0:
             raise StateError("States.ItemReaderFailed", "field MaxItems must be positive")
         try:
             items = chain.from_iterable(self._checked_parts())
-            yield from islice(items, self.most) if self.most else items
+            yield from islice(items, self.max_items) if self.max_items else items
         except (DataFault, ObjectFault, OSError, EOFError, zlib.error) as fault:  # two for bad gzip
             raise self._failure(fault) from fault
 

@@ -89,7 +89,7 @@ class SqliteConnection:
         self._log = f"{path}-wal"
         self.patience = BUSY
         """Seconds to wait for other writers."""
-        self.reached: Callable[[str], object] = _nothing
+        self.on_fail_point: Callable[[str], object] = _nothing
         self._thread = get_ident()
         self._is_inherited = False
         """Whether the process was forked since; the connection cannot be used then."""
@@ -215,11 +215,11 @@ class SqliteConnection:
 
     def lock(self, number: int) -> bool:
         """Take a lock that ends with this process; return False if another one holds it."""
-        return self._locks.take(number)
+        return self._locks.acquire(number)
 
     def unlock(self, number: int) -> None:
         """Release a lock."""
-        self._locks.leave(number)
+        self._locks.release(number)
 
     def is_locked(self, number: int) -> bool:
         """Return whether another connection holds a lock."""
@@ -233,7 +233,7 @@ class SqliteConnection:
             (foreign,) = self._file.execute("PRAGMA data_version").fetchone()
             return foreign, self._file.total_changes
 
-    def glance(self) -> tuple[int, int]:
+    def change_marker(self) -> tuple[int, int]:
         """Return time and size of the write-ahead log.
 
         Two changes within a few milliseconds may have the same time.
@@ -305,9 +305,9 @@ class SqliteConnection:
         with _Errors(self):
             match writes:
                 case [(change, values)] if check is None and isinstance(change, _CHANGES):
-                    self.reached("commit.begin")
+                    self.on_fail_point("commit.begin")
                     self._file.execute(compiled(change).sql, parameters(change, (values,))[0])
-                    self.reached("commit.done")
+                    self.on_fail_point("commit.done")
                 case _:
                     with self._transaction(check):
                         self._change(writes)
@@ -324,19 +324,19 @@ class SqliteConnection:
     @contextmanager
     def _transaction(self, check: Callable[[], object] | None) -> Iterator[None]:
         run = self._file.execute
-        self.reached("commit.begin")
+        self.on_fail_point("commit.begin")
         self._begin()
         try:
             if check is not None:
                 check()
             yield
-            self.reached("commit.written")
+            self.on_fail_point("commit.written")
             run("COMMIT")
         except BaseException:  # after any exception nothing of it remains in the file
             if self._file.in_transaction:
                 run("ROLLBACK")
             raise
-        self.reached("commit.done")
+        self.on_fail_point("commit.done")
 
     def _begin(self) -> None:
         """Begin a write transaction as soon as no other process writes.

@@ -38,7 +38,7 @@ class Locks:
         elif _OFD_GETLK is not None and path.exists():
             self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
-    def take(self, number: int) -> bool:
+    def acquire(self, number: int) -> bool:
         """Lock an execution; return False if another connection holds the lock."""
         try:
             if _OFD_SETLK is None:
@@ -56,12 +56,12 @@ class Locks:
         if _OFD_GETLK is not None:
             found = fcntl.fcntl(self._file, _OFD_GETLK, _flock(fcntl.F_WRLCK, number))
             return struct.unpack(_FLOCK, found)[0] != fcntl.F_UNLCK  # type: ignore[no-any-return]
-        if not self.take(number):
+        if not self.acquire(number):
             return True
-        self.leave(number)
+        self.release(number)
         return False
 
-    def leave(self, number: int) -> None:
+    def release(self, number: int) -> None:
         """Unlock an execution; after `close` this does nothing."""
         if self.closed:
             return

@@ -123,7 +123,7 @@ def live(life: Life) -> dict[str, Any]:
         if life.point in ("*", point) and times == life.times:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    store.session.reached = reached
+    store.session.on_fail_point = reached
     with VARIANTS[life.variant]() if life.variant else _as_it_is():
         for id, option in life.answers:
             store.answer(id, option, by="ann", timestamp="2030-01-01T00:00:00Z")

@@ -80,9 +80,9 @@ def write(
     found = restored(document.value)
     if found is not None:
         return WriterResult(found, to_yaml(found), restored=True)
-    workflow = Workflow(document.whole, frozenset(tools), prompts)
+    workflow = Workflow(document.composed_value, frozenset(tools), prompts)
     workflow.begun()
-    if type(document.whole.get("States")) is dict:
-        Machine(workflow, KINDS, document.whole).written()
+    if type(document.composed_value.get("States")) is dict:
+        Machine(workflow, KINDS, document.composed_value).written()
     config = workflow.config()
     return WriterResult(config, to_yaml(config), tuple(workflow.losses))

@@ -71,16 +71,16 @@ def write(document: Document, *, profile: str = "union") -> WriterResult:
     With the profile `seed` tools are called hooks, as documented; with any other as engines do.
     Raises InvalidDocument for a document with errors.
     """
-    found = restored(document.whole)
+    found = restored(document.composed_value)
     if found is not None:
-        reading = tuple(unsaid(reading_of(document.whole)))
+        reading = tuple(unsaid(reading_of(document.composed_value)))
         return WriterResult(found, _text(found), reading, restored=True)
     check(document, LENIENT).raise_for_errors()
-    plain, named = (_written(document.whole, profile, given) for given in (GIVEN, NAMED))
+    plain, named = (_written(document.composed_value, profile, given) for given in (GIVEN, NAMED))
     if plain.text != named.text and _OTHERS not in named.text and _places(named) <= _places(plain):
         message = "a chain is given what stands under 'input', and nothing beside it"
         hint = "give the value of 'input' as the input"
-        where = pointer(document.whole["StartAt"])
+        where = pointer(document.composed_value["StartAt"])
         return replace(named, given=Finding("L-INPUT", message, where, hint, at_key=True))
     return plain
 

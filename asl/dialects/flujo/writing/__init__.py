@@ -59,7 +59,7 @@ def write(document: Document, *, prompts: Mapping[str, str]) -> WriterResult:
 
     Its agents have their *prompts* where they are known.
     """
-    value = document.whole
+    value = document.composed_value
     blueprint = restored(value)
     if blueprint is not None:
         files = {path: yaml_writer.to_yaml(each) for path, each in imported(value).items()}
