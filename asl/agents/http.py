@@ -95,7 +95,11 @@ class HttpAgent:
     def open_agent(self, open_agents: OpenAgents) -> Agent:
         """Return the agent as one run sees it, with connections of its own; it echoes no key."""
         secrets = secrets_of(self.headers)
-        return Discreet(_Endpoint(self), secrets).open_agent(open_agents) if secrets else _Endpoint(self)
+        return (
+            Discreet(_Endpoint(self), secrets).open_agent(open_agents)
+            if secrets
+            else _Endpoint(self)
+        )
 
 
 class _Endpoint(ExternalAgent):

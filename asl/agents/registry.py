@@ -181,7 +181,9 @@ def _advice(target: Target) -> str | None:
 def _bound(bindings: Bindings | None, open_agents: OpenAgents) -> dict[str, Agent]:
     if not bindings:
         return {}
-    return {name: open_agent(as_agent(value, name), open_agents) for name, value in bindings.items()}
+    return {
+        name: open_agent(as_agent(value, name), open_agents) for name, value in bindings.items()
+    }
 
 
 def _boxes(bindings: Bindings | None, open_agents: OpenAgents) -> dict[str, ListTools]:

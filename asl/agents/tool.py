@@ -34,7 +34,9 @@ class Tool:
 
     def offers(self, open_agents: OpenAgents) -> ListTools:
         """Return the listing of this tool in one run."""
-        offer = ToolOffer(self.name, self.description, self.input, open_agent(self.agent, open_agents))
+        offer = ToolOffer(
+            self.name, self.description, self.input, open_agent(self.agent, open_agents)
+        )
 
         async def listed(call: Call) -> list[ToolOffer]:
             return [offer]

@@ -77,7 +77,10 @@ def _convertible(document: Document, report: Report) -> bool:
     """Whether the only errors of a document are names of missing states or files."""
     return all(
         each.code in ELSEWHERE
-        and (each.code != "V-ST-03" or type(resolve_pointer(document.composed_value, each.pointer)) is str)
+        and (
+            each.code != "V-ST-03"
+            or type(resolve_pointer(document.composed_value, each.pointer)) is str
+        )
         for each in report.errors
     )
 

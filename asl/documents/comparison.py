@@ -32,7 +32,10 @@ def diff(before: Document | Loadable, after: Document | Loadable) -> Difference:
     left, right = resolve_document(before), resolve_document(after)
     read = NATIVE not in (left.dialect, right.dialect)
     found = difference(
-        left.composed_value, right.composed_value, (part_descriptions(left), part_descriptions(right)), read=read
+        left.composed_value,
+        right.composed_value,
+        (part_descriptions(left), part_descriptions(right)),
+        read=read,
     )
     if left.dialect == right.dialect or found.same:
         return without_originals(found, left, right)

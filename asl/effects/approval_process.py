@@ -343,7 +343,9 @@ class ToolApprovalProcess(ApprovalProcess):
 
     parks = False  # the turn as a whole parks
 
-    def __init__(self, caller: Caller, frame: Frame, note: NoteEvent, request: ApprovalRequest) -> None:
+    def __init__(
+        self, caller: Caller, frame: Frame, note: NoteEvent, request: ApprovalRequest
+    ) -> None:
         super().__init__(caller, frame, request)
         self.note = note
         self.time = request.created

@@ -86,7 +86,9 @@ class LedgerGate:
                 counts = {name: call.count(name) for name in own.counted}
                 caller.persistence.calls.record_usage(frame, counts)
             try:
-                result = await caller.ask_agent(frame, target, payload, options, agent, call.account)
+                result = await caller.ask_agent(
+                    frame, target, payload, options, agent, call.account
+                )
             except Suspension:  # the call is repeated, and reports its usage then
                 raise
             except BaseException as error:
@@ -106,7 +108,9 @@ class LedgerGate:
                 ledger.release(call)
             self.ledger.waiting.wake()
 
-    def _settle(self, frame: Frame, call: Reservation, target: Target, failed: bool = False) -> None:
+    def _settle(
+        self, frame: Frame, call: Reservation, target: Target, failed: bool = False
+    ) -> None:
         try:
             self.ledger.settle(call, target.state, failed)
         finally:

@@ -44,7 +44,11 @@ class CallbackAgent(Agent):
     def _can_end(self, call: Call) -> bool:
         """Return whether an answer can come, or the wait has a limit."""
         limited = call.limited or self.caller.runtime.deadline is not None
-        return limited or self.handler.takes_call or self.caller.runtime.current_services().answerable()
+        return (
+            limited
+            or self.handler.takes_call
+            or self.caller.runtime.current_services().answerable()
+        )
 
 
 class ActivityService:

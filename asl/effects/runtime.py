@@ -295,7 +295,9 @@ class RuntimeContext:
         finally:
             self.clock.real_ends()
 
-    async def within_middleware(self, frame: Frame, effect: Effect, last: Proceed, limit: int) -> Json:
+    async def within_middleware(
+        self, frame: Frame, effect: Effect, last: Proceed, limit: int
+    ) -> Json:
         """Return the answer to an effect within the middleware of the run.
 
         Args:
@@ -354,7 +356,15 @@ class RuntimeContext:
             time: Time in epoch seconds, None for now.
         """
         frame.emit(
-            (ADVANCED, self.now() if time is None else time, frame, frame.visit, frame.step, what, details)
+            (
+                ADVANCED,
+                self.now() if time is None else time,
+                frame,
+                frame.visit,
+                frame.step,
+                what,
+                details,
+            )
         )
 
     def new_request(self, frame: Frame, key: str, question: Question) -> ApprovalRequest:
@@ -367,7 +377,9 @@ class RuntimeContext:
         kind, body, plan = question
         if self.deadline is not None:  # after it no answer counts
             plan = {**plan, "deadline": self.deadline - now}
-        return ApprovalRequest.make(frame.execution_id, key, kind, body, plan, now, execution.redrives)
+        return ApprovalRequest.make(
+            frame.execution_id, key, kind, body, plan, now, execution.redrives
+        )
 
     def wait_for(self, execution: Result, key: str) -> NoReturn:
         """Suspend the effect of *key* until *execution* continues.

@@ -461,7 +461,9 @@ class Ledger:
             if account.action == "Fail":
                 yield excess_error(account, name, frame)
 
-    def absorb(self, frame: Spender, used: CallUsage, assumed: Amounts, found: bool = False) -> None:
+    def absorb(
+        self, frame: Spender, used: CallUsage, assumed: Amounts, found: bool = False
+    ) -> None:
         """Count the usage of a child execution.
 
         Args:
@@ -605,7 +607,9 @@ class Ledger:
             "questions": self.questions,
             "before": str(self.before),
             "assumed": write_amounts(self.assumed),
-            "open": {entry: write_amounts(call.remaining_usage) for entry, call in self.open.items()},
+            "open": {
+                entry: write_amounts(call.remaining_usage) for entry, call in self.open.items()
+            },
             **self.past_usage.to_json(),
             "reserved": write_amounts(self.workflow.peak),
             "currency": self.workflow.limits.currency,

@@ -124,7 +124,9 @@ class ExecutionReader:
         self._programs[key] = program
         return program
 
-    def compile_document(self, document: Program | Document | Loadable, stored: StoredExecution) -> Program:
+    def compile_document(
+        self, document: Program | Document | Loadable, stored: StoredExecution
+    ) -> Program:
         """Return the program of another document for an execution.
 
         Raises:

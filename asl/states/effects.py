@@ -303,7 +303,9 @@ class FanOut:
         child: Callable[[int], StateFrame | None],
         limit: int = 0,
         *,
-        on_failure: Callable[[StateFrame, StateError], StateError | None] = lambda frame, error: error,
+        on_failure: Callable[[StateFrame, StateError], StateError | None] = lambda frame, error: (
+            error
+        ),
         on_end: Callable[[StateFrame, Json], object] | None = None,
         on_abort: Callable[[StateFrame], object] = lambda frame: None,
         series: Iterator[StateFrame] | None = None,

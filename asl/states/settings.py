@@ -95,7 +95,9 @@ class BlockSettings:
         """Return a whole number from 1, up to *most* if given."""
         found = self._read(
             field,
-            lambda value: is_integer(value) and value >= 1 and (maximum is None or value <= maximum),
+            lambda value: (
+                is_integer(value) and value >= 1 and (maximum is None or value <= maximum)
+            ),
             "a whole number from 1" if maximum is None else "a whole number from 1 to {}",
             maximum,
         )

@@ -273,8 +273,8 @@ def test_every_bundled_machine_is_lowered() -> None:
             document = asl.load(case.document)
         except asl.InvalidDocument:
             continue
-        known = "States" in document.whole and "Parameters" not in document.whole
+        known = "States" in document.composed_value and "Parameters" not in document.composed_value
         if known and asl.check(document).ok:
-            structure(fold(lower(document.whole)))
+            structure(fold(lower(document.composed_value)))
             count += 1
     assert count > 300

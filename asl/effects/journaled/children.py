@@ -65,9 +65,9 @@ class JournaledChildren:
         task.beat = None  # heartbeats of a job are optional
         task = await self.tasks.open_callback(call.at, task)
         with self.tasks.settle(task):
-            return await DurableJob(DurableCallback(self.tasks, task, job.options), job).wait_for_end(
-                call
-            )
+            return await DurableJob(
+                DurableCallback(self.tasks, task, job.options), job
+            ).wait_for_end(call)
 
     @property
     def _store(self) -> ChildStore:

@@ -268,7 +268,9 @@ class JournaledEffects:
         over = await asking.catch_up(time)
         if over is not None:
             return await asking.apply_final_notice(over)
-        if self.journal.take_answer(request.id):  # the decision was made without the present spending
+        if self.journal.take_answer(
+            request.id
+        ):  # the decision was made without the present spending
             with self.journal.reading():
                 now, decision = answer[1:3]
                 frame.now = read_time(now)
@@ -314,7 +316,9 @@ class JournaledEffects:
     ) -> Json:
         options = request.options
         kind = TOKEN if isinstance(agent, CallbackHandler) else ACTIVITY
-        task = await self.tasks.open_callback(frame, new_callback(frame, request, kind, self.runtime.now()))
+        task = await self.tasks.open_callback(
+            frame, new_callback(frame, request, kind, self.runtime.now())
+        )
         if options is not None:
             options.began = task.created
         kept = DurableCallback(self.tasks, task, options)

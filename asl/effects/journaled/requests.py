@@ -30,7 +30,9 @@ class JournaledRequests:
     def record_notices(self, request: ApprovalRequest) -> None:
         """Record the notices that were sent, because events of the history depend on them."""
         if request.notices_sent in request.failed_notices:
-            self.journal.put_answer(request.key + FAILED_NOTICES, list(request.failed_notices.items()))
+            self.journal.put_answer(
+                request.key + FAILED_NOTICES, list(request.failed_notices.items())
+            )
         self.journal.put_request(request)
 
     def recorded_decision(self, request: ApprovalRequest) -> Json:

@@ -179,7 +179,13 @@ class JournaledResults:
         self.journal.on_fail_point("position.put")
 
     def put(
-        self, frame: Frame, log: MachineLog, key: str, kind: str, value: Json, error: StateError | None
+        self,
+        frame: Frame,
+        log: MachineLog,
+        key: str,
+        kind: str,
+        value: Json,
+        error: StateError | None,
     ) -> None:
         """Record the answer of an effect, or the outcome of a child, with the spending so far."""
         if log.noted:

@@ -103,7 +103,9 @@ def pass_idempotency_key(compiler: Compiler, inner: Perform) -> Perform:
         if found.flag("Idempotent", absent=True):
             key = found.values.get("IdempotencyKey")
             if key is not None:
-                attempt.set_call_attribute("idempotency_key", key if type(key) is str else compact(key))
+                attempt.set_call_attribute(
+                    "idempotency_key", key if type(key) is str else compact(key)
+                )
         return await inner(attempt)
 
     return perform

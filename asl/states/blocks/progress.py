@@ -322,7 +322,11 @@ def compile_tracking(compiler: Compiler) -> Track | None:
     block: Mapping[str, Json] = compiler.state.get("Progress", {"Enabled": False})
     if block.get("Enabled") is False:
         return None
-    settled, effective, state = compiler.computed_block("Progress"), compiler.input(), compiler.state
+    settled, effective, state = (
+        compiler.computed_block("Progress"),
+        compiler.input(),
+        compiler.state,
+    )
     if settled is None:
         written = _tracking(block, state)
         return lambda raw, frame: written
