@@ -152,7 +152,8 @@ def load_suite(path: str | os.PathLike[str] | None = None) -> list[Case]:
         for case in _read(file):
             if case.id in cases:
                 raise InvalidSuite(
-                    f"{case.location}: the id {case.id!r} stands at {cases[case.id].location} already"
+                    f"{case.location}: the id {case.id!r} is already used at "
+                    f"{cases[case.id].location}"
                 )
             cases[case.id] = case
     return list(cases.values())

@@ -88,8 +88,16 @@ class CallOptions:
     """
 
     __slots__ = (
-        "repeats", "began", "blocks", "credentials", "heartbeat", "part", "shared", "state",
-        "timeout", "enclosing",
+        "began",
+        "blocks",
+        "credentials",
+        "enclosing",
+        "heartbeat",
+        "part",
+        "repeats",
+        "shared",
+        "state",
+        "timeout",
     )  # fmt: skip
 
     def __init__(

@@ -294,7 +294,15 @@ class FanOut:
     """The children that a state starts, each made when a worker takes it."""
 
     __slots__ = (
-        "on_abort", "child", "on_end", "on_failure", "held_results", "length", "limit", "series", "has_timeout",
+        "child",
+        "has_timeout",
+        "held_results",
+        "length",
+        "limit",
+        "on_abort",
+        "on_end",
+        "on_failure",
+        "series",
     )  # fmt: skip
 
     def __init__(
