@@ -278,3 +278,30 @@ def test_every_bundled_machine_is_lowered() -> None:
             structure(fold(lower(document.composed_value)))
             count += 1
     assert count > 300
+
+
+def test_approval_merges_its_decision_into_the_data() -> None:
+    rule = {"Variable": "$.approval", "StringEquals": "hold", "Next": "B"}
+    state = {"Type": "Approval", "Prompt": "Go?", "Choices": [rule], "Next": "B"}
+    step = lower(machine("A", A=state, B=task())).steps["A"]
+    assert isinstance(step.output, Record)
+    assert step.output.base == Path(INPUT)
+    assert dict(step.output.members)["approval"] == Path(RESULT, ("approval",))
+    assert step.exits[0].condition == Comparison(
+        "=", Path(RESULT, ("approval",)), Literal("hold"), "string"
+    )
+
+
+def test_rule_of_an_approval_reads_its_decision_at_result_path() -> None:
+    rule = {"Variable": "$.r.approval", "StringEquals": "hold", "Next": "B"}
+    state = {"Type": "Approval", "Prompt": "Go?", "ResultPath": "$.r", "Choices": [rule]}
+    step = lower(machine("A", A={**state, "Next": "B"}, B=task())).steps["A"]
+    assert placement(step.output) == Placement(("r",), Path(RESULT))
+    assert step.exits[0].condition == Comparison(
+        "=", Path(RESULT, ("approval",)), Literal("hold"), "string"
+    )
+
+
+def test_checkpoint_hands_on_its_input() -> None:
+    state = {"Type": "Checkpoint", "Name": "c", "Next": "B"}
+    assert placement(lower(machine("A", A=state, B=task())).steps["A"].output) is None

@@ -29,6 +29,7 @@ from asl.dialects.terms import (
     Unknown,
     put,
 )
+from asl.dialects.terms import replace as replace_term
 from asl.dialects.terms.jsonata import read_field
 from asl.dialects.terms.jsonpath import read_path, read_rule, read_template
 from asl.expr.paths.syntax import parse_path
@@ -50,7 +51,8 @@ class Exit(NamedTuple):
 
     Attributes:
         condition: Term over the data behind the step (its root is the input); None for the way that
-            is taken where no other is.
+            is taken where no other is. A rule of an Approval reads its input and its decision (the
+            root `result`), whatever the state makes of both.
         target: Name of the next step, None where the machine ends.
         pointer: JSON Pointer of the rule or the field in the document.
         output: Data that the rule hands on, over the same root; None if it changes nothing.
@@ -214,16 +216,23 @@ class _JsonataState:
 
     def output(self) -> Term:
         """Return the data behind the state."""
+        kind = self.state["Type"]
         if "Output" in self.state:
             return self.field(self.state["Output"])
-        return Path(RESULT) if self.state["Type"] in _WITH_RESULT else Path(INPUT)
+        if kind == "Approval":
+            return _DECIDED
+        return Path(RESULT) if kind in _WITH_RESULT else Path(INPUT)
 
     def condition(self, rule: Mapping[str, Any]) -> Term:
-        return self.field(rule["Condition"])
+        return read_field(rule["Condition"], self.meanings, self.roots())
+
+    def roots(self) -> Mapping[str, Term]:
+        """Return what the roots are within a rule."""
+        return {INPUT: _DECIDED} if self.state["Type"] == "Approval" else {}
 
     def handed(self, rule: Mapping[str, Any]) -> Term | None:
         """Return the data that a rule of a Choice hands on."""
-        return self.field(rule["Output"]) if "Output" in rule else None
+        return read_field(rule["Output"], self.meanings, self.roots()) if "Output" in rule else None
 
     def caught(self, catcher: Mapping[str, Any]) -> Term:
         return self.field(catcher["Output"]) if "Output" in catcher else Path(ERROR)
@@ -235,10 +244,13 @@ class _JsonataState:
         return {key: self.field(self.state[key]) for key in _TERM_FIELDS if key in self.state}
 
 
-_WITH_RESULT: Final = frozenset(
-    ("Task", "Parallel", "Map", "Approval", "Debate", "Workflow", "Checkpoint")
+_WITH_RESULT: Final = frozenset(("Task", "Parallel", "Map", "Approval", "Debate", "Workflow"))
+"""Types whose result is their output where no field says otherwise."""
+_DECIDED: Final = Record(
+    Path(INPUT),
+    tuple((key, Path(RESULT, (key,))) for key in ("approval", "approver", "timestamp", "comment")),
 )
-"""Types whose states have a result."""
+"""The input of an Approval with its decision merged into it."""
 
 
 class _JsonPathState:
@@ -257,7 +269,7 @@ class _JsonPathState:
     def result(self) -> Term:
         """Return the result of the state, selected."""
         result: Term = Path(RESULT)
-        if self.state["Type"] not in _WITH_RESULT:
+        if self.state["Type"] not in (*_WITH_RESULT, "Checkpoint"):
             result = Literal(self.state["Result"]) if "Result" in self.state else self.input()
         if "ResultSelector" in self.state:
             return read_template(self.state["ResultSelector"], result)
@@ -265,13 +277,23 @@ class _JsonPathState:
 
     def output(self) -> Term:
         """Return the data behind the state."""
-        made = self.data
-        if self.state["Type"] in _WITH_RESULT or self.state["Type"] == "Pass":
+        made, kind = self.data, self.state["Type"]
+        if kind == "Approval" and "ResultPath" not in self.state:
+            made = _DECIDED
+        elif "ResultPath" in self.state or kind in _WITH_RESULT or kind == "Pass":
             made = _placed(self.state.get("ResultPath", "$"), self.result())
         return read_path(self.state.get("OutputPath", "$"), made)
 
     def condition(self, rule: Mapping[str, Any]) -> Term:
-        return read_rule(rule, self.data)
+        return read_rule(rule, self.decided() if self.state["Type"] == "Approval" else self.data)
+
+    def decided(self) -> Term:
+        """Return what the rules of an Approval read: its decision at the root and at ResultPath."""
+        path = self.state.get("ResultPath")
+        if path == "$":
+            return Path(RESULT)
+        placed = _placed(path, Path(RESULT))
+        return replace_term(_DECIDED, lambda each: placed if each == Path(INPUT) else None)
 
     def handed(self, rule: Mapping[str, Any]) -> Term | None:
         """Return the data that a rule of a Choice hands on."""
