@@ -31,11 +31,7 @@ from asl.core.errors import DocumentNotFound
 from asl.core.profile import Profile
 from asl.core.render.formats import RENDERERS
 from asl.core.render.text import render_text
-from asl.documents.defined_agents import (
-    check_definitions,
-    names_answered_by_tools,
-    unbound_code,
-)
+from asl.documents.defined_agents import check_bound
 
 __all__ = ["check_command"]
 
@@ -187,20 +183,18 @@ def _of_document(
     if bound is None:
         yield check(document, profile, workflows=workflows, **settings)
         return
-    tools = {**bound.servers, **bound.tools}
-    answered = names_answered_by_tools(document, tools)
-    code = unbound_code(document.composed_value, bound.agents)
-    yield check(
+    report, defined = check_bound(
         document,
         profile,
-        agents=[*bound.agents, *answered, *code],
+        agents=bound.agents,
         resources=bound.resources,
         workflows=workflows,
+        tools={**bound.servers, **bound.tools},
         **settings,
     )
-    report = check_definitions(document, bound.agents, tools, strict=settings["strict"])
-    if report:
-        yield report
+    yield report
+    if defined:
+        yield defined
 
 
 def _without_repeats(reports: Iterable[Report]) -> list[Report]:

@@ -15,6 +15,7 @@ from asl.core.diagnostics import did_you_mean
 from asl.core.environment import data_folder
 from asl.core.errors import AslError
 from asl.core.values import Json
+from asl.dialects.registry import all_dialects
 from asl.states import STATE_TYPES
 
 __all__ = ["bundle", "explain_command", "schema_command"]
@@ -117,15 +118,25 @@ PREFIX = "urn:asl:schema:"
 )
 @click.option("--list", "listed", is_flag=True, help="Print the names of the schemas.")
 def schema_command(name: str, bundled: bool, listed: bool) -> Exit:
-    """Print the JSON Schema (2020-12) of documents or of a part: Task, Retrier, Budget, ..."""
-    schemas = _schemas()
+    """Print the JSON Schema (2020-12) of documents or of a part: Task, Retrier, Budget, ...
+
+    The name of a dialect prints the schema of its documents.
+    """
+    foreign = _dialect_schemas()
+    schemas = {**_schemas(), **foreign}
     if listed:
         console.write_result("\n".join(schemas))
-    elif bundled:
+    elif bundled and name not in foreign:
         console.write_result(json.dumps(bundle(name), ensure_ascii=False, indent=2))
     else:
         console.write_result(schemas[_schema_name(name, schemas)])
     return Exit.OK
+
+
+def _dialect_schemas() -> dict[str, str]:
+    """Return the texts of the schemas of other languages, by the names of the dialects."""
+    found = {each.name: each.json_schema() for each in all_dialects()}
+    return {name: _text(schema) for name, schema in found.items() if schema is not None}
 
 
 def bundle(name: str = "asl") -> dict[str, Json]:

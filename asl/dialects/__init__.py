@@ -95,7 +95,7 @@ def _foreign(
     limits: Limits,
 ) -> Document | None:
     """Read what is of another language; None for what is not."""
-    if name is None and is_native(what):
+    if name is None and not reading and is_native(what):
         return None
     from asl.dialects.registry import read_foreign
 

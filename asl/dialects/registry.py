@@ -14,7 +14,7 @@ from asl.compose.files import Files
 from asl.core.diagnostics import InvalidDocument, bounded_suggestions, did_you_mean
 from asl.core.document import Document, parse_source
 from asl.core.errors import AslError
-from asl.core.lazy import LazyTable, load_plugin, plugin_error, wrap_errors
+from asl.core.lazy import LazyTable, lazy_pattern, load_plugin, plugin_error, wrap_errors
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.dialects import is_native
 from asl.dialects.base import Dialect
@@ -160,14 +160,19 @@ def _recognised(
         return None, what
     if isinstance(what, Document):
         return _of_value(what.value), what
-    if what.format != "json":
-        text = what.text or ""
+    text = what.text or ""
+    if what.format != "json" and not _FLOW.match(text):
         return next((each for each in all_dialects() if each.matches_text(text)), None), what
     try:
         document = parse_source(what, limits)
     except InvalidDocument:
         return None, what
-    return _of_value(document.value), document
+    # The reader of a dialect parses YAML itself, with the scalars of its platform.
+    return _of_value(document.value), document if what.format == "json" else what
+
+
+_FLOW: Final = lazy_pattern(r"(?:\s|#.*\n|---\s)*\{")
+"""The start of a YAML text that is one object in braces, as JSON is."""
 
 
 def _of_value(value: Any) -> Dialect | None:
@@ -221,9 +226,11 @@ def read_foreign(
         found, what = _recognised(what, limits)
     else:
         found = dialect(name)
-    if found is None or found.read is None:
-        return None
+    if found is None:
+        found = BUILT_IN[NATIVE]
     check_options(found, "read", reading, found.read_options)
+    if found.read is None:
+        return None
     given = {"files": files()} if found.reads_imports else {}
     with bounded_suggestions():
         return found.read(what, limits, **given, **reading)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from asl.checks import check as check_document
 from asl.checks.aws import unreadable
@@ -11,6 +11,7 @@ from asl.checks.workflow import split_machines
 from asl.core.diagnostics import InvalidDocument, Report
 from asl.core.document import Document, Loadable
 from asl.core.profile import DEFAULT, Profile
+from asl.documents.defined_agents import check_bound
 from asl.documents.loading import check_names, resolve_document, resolve_profile
 
 __all__ = ["check", "variable_references"]
@@ -24,6 +25,7 @@ def check(
     agents: Collection[str] | None = None,
     resources: Collection[str] | None = None,
     workflows: Collection[str] | None = None,
+    tools: Collection[str] | None = None,
     express: bool = False,
 ) -> Report:
     """Check a document and return all errors, warnings and remarks.
@@ -32,9 +34,12 @@ def check(
         document: A document (`asl.load`), or its path, text or dict.
         profile: Rules of the language: `"default"`, `"aws"`, `"lenient"` or a `Profile`.
         strict: Whether every warning is an error; False by default.
-        agents: Names of the registered agents, with `*` in patterns; None to check no names.
+        agents: Names of the registered agents, with `*` in patterns; None to check no names. With
+            the agents themselves, as `asl.run` takes them, the settings of agents that the
+            document defines are checked too.
         resources: The same for resources.
         workflows: The same for workflows.
+        tools: Names of the bound tools and servers, for agents that the document defines.
         express: Whether to check for an express execution; False by default.
 
     Returns:
@@ -52,22 +57,34 @@ def check(
         ...     print(diagnostic.code, diagnostic.pointer, diagnostic.message)
     """
     chosen = resolve_profile(profile)
-    check_names(agents=agents, resources=resources, workflows=workflows)
+    check_names(agents=agents, resources=resources, workflows=workflows, tools=tools)
     try:
         loaded = resolve_document(document)
     except InvalidDocument as refusal:
         if not chosen.aws:
             raise
         raise InvalidDocument(unreadable(refusal.report)) from None
-    return check_document(
+    if agents is None:
+        return check_document(
+            loaded,
+            chosen,
+            strict=strict,
+            resources=resources,
+            workflows=workflows,
+            express=express,
+        )
+    specs = agents if isinstance(agents, Mapping) else dict.fromkeys(agents, "")
+    report, defined = check_bound(
         loaded,
         chosen,
-        strict=strict,
-        agents=agents,
+        agents=specs,
         resources=resources,
         workflows=workflows,
+        tools=tools or (),
+        strict=strict,
         express=express,
     )
+    return Report((*report, *defined), report.document)
 
 
 def variable_references(document: Document | Loadable) -> dict[str, list[str]]:

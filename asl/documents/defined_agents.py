@@ -1,16 +1,18 @@
 """Agents that a document defines itself, against what is bound to them."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from typing import Final
 
 from asl.agents.document_tool import is_answered_by_tools, is_bound_tool
+from asl.checks import check
 from asl.core.diagnostics import Finding, Report, Severity, place
 from asl.core.document import Document
+from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.dialects import agent_definitions
 from asl.engine.definitions import AgentDefinition
 
-__all__ = ["check_definitions", "names_answered_by_tools", "unbound_code"]
+__all__ = ["check_bound", "check_definitions", "names_answered_by_tools", "unbound_code"]
 
 _UNBOUND: Final = "AGENTS-11"
 _UNSUPPORTED: Final = "AGENTS-10"
@@ -43,6 +45,46 @@ def unbound_code(
     return {
         name: each for name, each in defined.items() if each.code is not None and name not in agents
     }
+
+
+def check_bound(
+    document: Document,
+    profile: Profile,
+    *,
+    agents: Mapping[str, Json],
+    resources: Collection[str] | None,
+    workflows: Collection[str] | None,
+    tools: Collection[str],
+    strict: bool = False,
+    express: bool = False,
+) -> tuple[Report, Report]:
+    """Check a document, and what it asks of its agents.
+
+    Args:
+        document: The document.
+        profile: The profile, such as `aws`.
+        agents: The bound agents, as they are written in an agents file.
+        resources: Names of the bound resources; None to check no names.
+        workflows: Names of the bound workflows; None to check no names.
+        tools: Names of the tools and servers that are bound.
+        strict: Whether warnings are errors; False by default.
+        express: Whether to check for an express execution; False by default.
+
+    Returns:
+        The report of the document, and that of `check_definitions`.
+    """
+    answered = names_answered_by_tools(document, tools)
+    code = unbound_code(document.composed_value, agents)
+    report = check(
+        document,
+        profile,
+        strict=strict,
+        agents=[*agents, *answered, *code],
+        resources=resources,
+        workflows=workflows,
+        express=express,
+    )
+    return report, check_definitions(document, agents, tools, strict=strict)
 
 
 def check_definitions(

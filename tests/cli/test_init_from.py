@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+import asl as package
 from asl.agents.file import load_bindings
 
 from .conftest import Asl
@@ -242,3 +243,15 @@ def test_from_and_example_exclude_each_other(asl: Asl, folder: Path) -> None:
     done = asl("init", "--from", "hello.asl.json", "--example", "goal")
     assert done.exit_code == 2
     assert "--example and --from exclude each other" in done.stderr
+
+
+def test_python_check_reports_settings_tools_and_servers(folder: Path) -> None:
+    """AGENTS-10 and AGENTS-11 as `asl check --agents` reports them, with their lines."""
+    Path("flow.yaml").write_text(WORKFLOW)
+    writer = {"writer": {"model": "openai:*", "key": "abcdefgh"}}
+    found = package.check("flow.yaml", agents=writer)
+    assert [each.line for each in found if each.code == "AGENTS-10"] == [9]
+    assert {"AGENTS-11"} < {each.code for each in found}
+    bound = package.check("flow.yaml", agents=writer, tools=["search", "files", "jira"])
+    assert {each.code for each in bound} == {"AGENTS-10"}
+    assert not package.check("flow.yaml", agents=writer, strict=True).ok

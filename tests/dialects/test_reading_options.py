@@ -1,10 +1,14 @@
 """Options of readers that list names: of tools that people are asked about, of states that fail."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import asl
+from asl.cli.main import cli
 from asl.dialects.conversion import plain_machine
 
 
@@ -113,3 +117,36 @@ def test_a_chain_without_an_end_is_told_once() -> None:
     leading = {"branches": [{"operator": "default", "when": "", "goto": "a"}]}
     chain = {"id": "c", "tasks": [{"id": "a", "handler": "noop", "transition": leading}]}
     assert [each.code for each in asl.check(asl.load(chain))] == ["CX-NO-END"]
+
+
+def test_document_of_the_language_has_no_reading_options(tmp_path: Path) -> None:
+    """An unknown option is an error for a native document as for others."""
+    native = '{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}'
+    for text in (native, f"# native\n{native}", "StartAt: A\nStates: {A: {Type: Succeed}}\n"):
+        (tmp_path / "flow.yaml").write_text(text)
+        with pytest.raises(asl.AslError, match="no option 'accept_legacy' for what is read as asl"):
+            asl.load(tmp_path / "flow.yaml", reading={"accept_legacy": True})
+    run = CliRunner().invoke(cli, ["check", str(tmp_path / "flow.yaml"), "--reading", "profile=x"])
+    assert run.exit_code == 2
+    assert "no option 'profile'" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("dialect", "value"),
+    [
+        ("codemie", {"states": [{"id": "a", "assistant_id": "w", "next": {"state_id": "end"}}],
+                     "assistants": [{"id": "w", "system_prompt": "x", "model": "m"}]}),
+        ("contenox", {"id": "c", "tasks": [{"id": "a", "handler": "noop"}]}),
+        ("flujo", {"steps": [{"name": "a", "uses": "x:y"}]}),
+        ("asl", {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("head", ["", "# comment\n", "---\n"])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_json_in_a_yaml_file_is_detected(
+    dialect: str, value: Any, head: str, indent: int | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "flow.yaml"
+    path.write_text(head + json.dumps(value, indent=indent))
+    assert asl.detect(path) == dialect
+    assert asl.load(path).dialect == dialect
