@@ -7,11 +7,13 @@ what was written is a loss.
 
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from math import ceil
 from typing import Any, Final
 
 from asl.checks import check
 from asl.checks.workflow import objects
+from asl.core.codes import all_error_names
 from asl.core.diagnostics import Finding, Severity
 from asl.core.document import Document
 from asl.core.errors import ExpressionFault
@@ -38,6 +40,32 @@ LAMBDA: Final = "arn:aws:lambda:us-east-1:123456789012:function:"
 """Placeholder for the location of the functions of agents; replace it before deployment."""
 TOKEN: Final = "arn:aws:states:::lambda:invoke.waitForTaskToken"
 RECORD: Final = "$.approvalRecord"
+
+_AWS_ERRORS: Final = frozenset(
+    f"States.{name}"
+    for name in (
+        *("ALL", "TaskFailed", "Timeout", "HeartbeatTimeout", "Runtime", "DataLimitExceeded"),
+        *("ParameterPathFailure", "IntrinsicFailure", "QueryEvaluationError", "Permissions"),
+        *("ResultPathMatchFailure", "NoChoiceMatched", "BranchFailed", "ItemReaderFailed"),
+        *("ExceedToleratedFailureThreshold", "ResultWriterFailed"),
+    )
+)
+"""The error names that Amazon's language reserves."""
+
+
+def _aws_error(name: str) -> str | None:
+    """Return what AWS calls an error that only this interpreter raises, None if nothing."""
+    if name == "States.RateLimitExceeded":
+        return "Lambda.TooManyRequestsException"
+    return None if name.startswith("States.") else "States.TaskFailed"
+
+
+@cache
+def _own_errors() -> Mapping[str, str | None]:
+    """Return what takes the place of error names that AWS does not know."""
+    names = (each.name for each in all_error_names() if each.name not in _AWS_ERRORS)
+    return {name: _aws_error(name) for name in names}
+
 
 _BLOCKS = frozenset((*AGENT_BLOCKS, "Events"))
 _OF_DOCUMENT = frozenset(
@@ -156,8 +184,10 @@ class _Writer:
             elif not {field, field.removesuffix(".$")} & known_fields(f"states:{state['Type']}"):
                 message = f"{field!r} has no effect in a {state['Type']} state"
                 self.lost("L-DROPPED", message, f"{at}/{escape(field)}", "it is left out")
-            elif field == "Retry":
-                made["Retry"] = self.retriers(state, f"{at}/Retry")
+            elif field in ("Retry", "Catch"):
+                handlers = self.retriers if field == "Retry" else self.catchers
+                if found := handlers(state, f"{at}/{field}"):
+                    made[field] = found
             else:
                 made[field] = value
         for steps, inner in nested_machines(state):
@@ -177,14 +207,45 @@ class _Writer:
                 made["ItemProcessor"] = found
         return made
 
-    def retriers(self, state: Mapping[str, Any], at: str) -> Json:
+    def retriers(self, state: Mapping[str, Any], at: str) -> list[Json]:
         """Return the retriers of a state, which pause for whole seconds, as AWS wants it."""
         return [
-            self.retrier(retrier, f"{at}/{index}") for index, retrier in objects(state, "Retry")
+            self.retrier(retrier, names, f"{at}/{index}")
+            for index, retrier in objects(state, "Retry")
+            if (names := self.errors(retrier, f"{at}/{index}", Severity.WARNING))
         ]
 
-    def retrier(self, retrier: Mapping[str, Any], at: str) -> dict[str, Json]:
+    def catchers(self, state: Mapping[str, Any], at: str) -> list[Json]:
+        """Return the catchers of a state, for errors that AWS has."""
+        return [
+            {**catcher, "ErrorEquals": [*names]}
+            for index, catcher in objects(state, "Catch")
+            if (names := self.errors(catcher, f"{at}/{index}", Severity.ERROR))
+        ]
+
+    def errors(self, handler: Mapping[str, Any], at: str, severity: Severity) -> list[str]:
+        """Return the error names of a retrier or catcher as AWS has them.
+
+        Errors of agents and of other dialects are failures of a task there; a loss of this severity
+        says so, unless the handler handles all of those anyway.
+        """
+        given, own = handler["ErrorEquals"], _own_errors()
+        found = [*dict.fromkeys(own.get(name, name) for name in given)]
+        names = [name for name in found if name is not None]
+        if "States.TaskFailed" in names:
+            names = [name for name in names if not name.startswith("Lambda.")]
+        others = sorted(own.keys() & {*given})
+        if others and "States.TaskFailed" not in given:
+            more = f" (and {len(others) - 1} more)" if len(others) > 1 else ""
+            message = f"AWS has no error {others[0]!r}{more}"
+            instead = f"{', '.join(names)} instead" if names else "it is left out"
+            place = f"{at}/ErrorEquals"
+            self.losses.append(Finding("L-ERRORS", message, place, instead, severity=severity))
+        return names
+
+    def retrier(self, retrier: Mapping[str, Any], names: list[str], at: str) -> dict[str, Json]:
         made = {_CAP.get(key, key): value for key, value in retrier.items()}
+        made["ErrorEquals"] = [*names]
         interval = made.get("IntervalSeconds")
         if isinstance(interval, int | float) and interval != max(1, ceil(interval)):
             made["IntervalSeconds"] = max(1, ceil(interval))
