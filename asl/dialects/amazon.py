@@ -185,9 +185,9 @@ class _Writer:
                 message = f"{field!r} has no effect in a {state['Type']} state"
                 self.lost("L-DROPPED", message, f"{at}/{escape(field)}", "it is left out")
             elif field in ("Retry", "Catch"):
-                handlers = self.retriers if field == "Retry" else self.catchers
-                if found := handlers(state, f"{at}/{field}"):
-                    made[field] = found
+                write = self.retriers if field == "Retry" else self.catchers
+                if handlers := write(state, f"{at}/{field}"):
+                    made[field] = handlers
             else:
                 made[field] = value
         for steps, inner in nested_machines(state):
