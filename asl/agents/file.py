@@ -37,7 +37,7 @@ from asl.agents.model import MODEL
 from asl.agents.process import PROCESS
 from asl.agents.registry import FileBindings
 from asl.agents.scripted import SCRIPT, SCRIPTS
-from asl.agents.secrets import Discreet, found, looked_up, secrets_in
+from asl.agents.secrets import SecretFilter, found, looked_up, secrets_in
 from asl.agents.tool import Tool
 from asl.checks.structure import shape
 from asl.core.diagnostics import (
@@ -387,7 +387,9 @@ class _File:
         except AslError as error:
             self.faults.append(Finding("AGENTS-04", str(error), pointer))
         else:
-            return Discreet(agent, self.secrets) if self.secrets and not kind.discreet else agent
+            return (
+                SecretFilter(agent, self.secrets) if self.secrets and not kind.discreet else agent
+            )
 
     def _filled(self, spec: AgentSpec, fields: tuple[str, ...], pointer: str) -> dict[str, Json]:
         """Return a spec with the secrets of its *fields* in place."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from asl.agents.agent_kinds import AgentKind
 from asl.agents.aws_lambda import function_failure
-from asl.agents.secrets import Discreet, secrets_of
+from asl.agents.secrets import SecretFilter, secrets_of
 from asl.core.environment import require_extra
 from asl.core.errors import causes, mark_usage_unknown
 from asl.core.json_text import MAX_ANSWER_VALUES, ValueCounter, read_data
@@ -32,8 +32,8 @@ __all__ = [
     "MAX_BYTES",
     "UNCOMPRESSED",
     "AnswerLimits",
+    "AnswerRefusal",
     "HttpAgent",
-    "Refused",
     "bounded",
     "causes",
     "limited",
@@ -96,7 +96,7 @@ class HttpAgent:
         """Return the agent as one run sees it, with connections of its own; it echoes no key."""
         secrets = secrets_of(self.headers)
         return (
-            Discreet(_Endpoint(self), secrets).open_agent(open_agents)
+            SecretFilter(_Endpoint(self), secrets).open_agent(open_agents)
             if secrets
             else _Endpoint(self)
         )
@@ -298,7 +298,7 @@ def reason(error: BaseException) -> str:
     return str(first) or type(first).__name__
 
 
-class Refused(RaisedError):
+class AnswerRefusal(RaisedError):
     """An answer that was not read, whatever it says."""
 
 
@@ -312,7 +312,9 @@ def unmoved(name: str) -> Hook:
     async def watch(response: httpx2.Response) -> None:
         if response.has_redirect_location:
             where = f"{response.request.url} redirects to {response.headers['location']}"
-            raise Refused(name, f"{where}: give that address as the url, if it can be trusted")
+            raise AnswerRefusal(
+                name, f"{where}: give that address as the url, if it can be trusted"
+            )
 
     return watch
 
@@ -351,7 +353,9 @@ async def limited(
             yield piece
 
 
-def bounded(name: str, limits: AnswerLimits, tell: Callable[[Refused], None] | None = None) -> Hook:
+def bounded(
+    name: str, limits: AnswerLimits, tell: Callable[[AnswerRefusal], None] | None = None
+) -> Hook:
     """Return a hook that limits what a library reads of an answer.
 
     It raises Refused: *name* for an answer that is compressed, which could be larger than it looks,
@@ -360,8 +364,8 @@ def bounded(name: str, limits: AnswerLimits, tell: Callable[[Refused], None] | N
     """
     import httpx2
 
-    def refused(name: str, text: str) -> Refused:
-        refusal = mark_usage_unknown(Refused(name, text))
+    def refused(name: str, text: str) -> AnswerRefusal:
+        refusal = mark_usage_unknown(AnswerRefusal(name, text))
         if tell is not None:
             tell(refusal)
         return refusal

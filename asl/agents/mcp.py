@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from asl.agents.agent_kinds import AgentKind, AgentSpec, FileContext
 from asl.agents.mcp_connection import SHOWN, Connection
 from asl.agents.process import check_folder, words
-from asl.agents.secrets import Discreet, hiding, secrets_of
+from asl.agents.secrets import SecretFilter, hiding, secrets_of
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.environment import require_extra
 from asl.core.errors import AslError, StateError, mark_usage_unknown
@@ -30,7 +30,7 @@ from asl.engine.tools import ListTools, ToolListing, ToolOffer
 from asl.states.errors import RaisedError
 
 if TYPE_CHECKING:
-    from asl.agents.sandbox import Confined
+    from asl.agents.sandbox import SandboxedProgram
 
 __all__ = ["MCP", "McpServer", "McpTool", "fingerprint"]
 
@@ -154,7 +154,7 @@ class _Session(ExternalAgent):
         """The fingerprints of the tools that were used, or offered, in this run."""
         self.bounds: dict[object, ToolBounds] = {}
         """What the connection is held to: the bounds of all calls that limit the network."""
-        self.sandbox: Confined | None = None
+        self.sandbox: SandboxedProgram | None = None
         """How the program is started where it has to be confined."""
         self.sandboxed: dict[str, _Session] = {}
         """The same server in sandboxes, by their settings."""
@@ -263,7 +263,11 @@ class _Session(ExternalAgent):
     def used(self, name: str) -> Agent:
         """Return a tool as an agent, which lets no secret of the server out."""
         agent = _Used(self, name)
-        return Discreet(agent, self.server.secrets).open_agent({}) if self.server.secrets else agent
+        return (
+            SecretFilter(agent, self.server.secrets).open_agent({})
+            if self.server.secrets
+            else agent
+        )
 
     async def use(self, name: str, arguments: Json, call: Call) -> Json:
         """Use a tool and return its result; raises RaisedError with the name of what goes wrong."""

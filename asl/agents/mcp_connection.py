@@ -7,7 +7,15 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
-from asl.agents.http import MAX_BYTES, NAMES, UNCOMPRESSED, AnswerLimits, Refused, bounded, pinning
+from asl.agents.http import (
+    MAX_BYTES,
+    NAMES,
+    UNCOMPRESSED,
+    AnswerLimits,
+    AnswerRefusal,
+    bounded,
+    pinning,
+)
 from asl.agents.secrets import hiding
 from asl.core.errors import StateError
 from asl.core.json_text import MAX_ANSWER_VALUES, ValueCounter
@@ -21,7 +29,7 @@ if TYPE_CHECKING:
     import mcp
 
     from asl.agents.child_process import ChildProcess
-    from asl.agents.sandbox import Confined
+    from asl.agents.sandbox import SandboxedProgram
 
 __all__ = ["SHOWN", "Connection"]
 
@@ -38,7 +46,7 @@ class _Heard:
 
     status: int | None = None
     """With what the request was refused."""
-    refused: Refused | None = None
+    refused: AnswerRefusal | None = None
     """Why the answer was not read."""
 
 
@@ -46,7 +54,7 @@ _HEARD: ContextVar[_Heard] = ContextVar("heard")
 """That of the request that is under way: the library sends each in the context of who asks."""
 
 
-class Reached(Protocol):
+class McpAddress(Protocol):
     """A server, as a connection reaches it: it is a command or has a URL."""
 
     command: list[str] | None
@@ -78,7 +86,7 @@ class Connection:
     """What calls the server, as soon as `opened` has returned."""
 
     def __init__(
-        self, server: Reached, bounds: Collection[ToolBounds], sandbox: Confined | None
+        self, server: McpAddress, bounds: Collection[ToolBounds], sandbox: SandboxedProgram | None
     ) -> None:
         from asyncio import create_task, get_running_loop
 
@@ -193,7 +201,7 @@ class Connection:
         if response.is_error:
             heard.status = response.status_code
 
-        def refuse(refused: Refused) -> None:
+        def refuse(refused: AnswerRefusal) -> None:
             heard.refused = refused
 
         return await bounded("Agent.ParseError", AnswerLimits(MAX_BYTES), refuse)(response)

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from asl.agents.agent_kinds import AgentKind, AgentSpec, FileContext
 from asl.agents.conversation import message_json, read_conversation
 from asl.agents.document_models import document_result, object_schema, requested_tools
-from asl.agents.http import UNCOMPRESSED, AnswerLimits, Refused, bounded, unmoved
+from asl.agents.http import UNCOMPRESSED, AnswerLimits, AnswerRefusal, bounded, unmoved
 from asl.agents.model_messages import model_history, new_messages, user_prompt
 from asl.agents.model_runs import (
     MAX_ARGUMENTS,
@@ -38,7 +38,7 @@ from asl.agents.model_runs import (
     use_arguments,
     with_usage,
 )
-from asl.agents.secrets import LEAST, Discreet
+from asl.agents.secrets import LEAST, SecretFilter
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.environment import require_extra
 from asl.core.errors import AslError, StateError, cause_for
@@ -143,7 +143,7 @@ class ModelAgent:
     def open_agent(self, open_agents: OpenAgents) -> Agent:
         """Return the agent as one run sees it, with connections of its own; it lets no key out."""
         model, key = _Model(self, open_agents), self.key or ""
-        return model if len(key) < LEAST else Discreet(model, {key}).open_agent(open_agents)
+        return model if len(key) < LEAST else SecretFilter(model, {key}).open_agent(open_agents)
 
 
 class _Model(ExternalAgent):
@@ -181,7 +181,7 @@ class _Model(ExternalAgent):
                 )
                 output = complete(run.output, messages, streamed=listens)
             except StateError as error:
-                refused = error if isinstance(error, Refused) else None
+                refused = error if isinstance(error, AnswerRefusal) else None
                 raise with_usage(error, name, messages, refused) from None
             except UnexpectedModelBehavior as error:
                 failure = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from asl.agents.http import Refused, reason
+from asl.agents.http import AnswerRefusal, reason
 from asl.core.errors import StateError, causes
 from asl.core.values import Json, has_more_values
 from asl.engine.agent import Call
@@ -151,9 +151,9 @@ def _is_unanswered(error: Exception, messages: list[ModelMessage]) -> bool:
     return not any(type(each).__name__ in UNCONNECTED for each in causes(error))
 
 
-def refused_by(error: Exception) -> Refused | None:
+def refused_by(error: Exception) -> AnswerRefusal | None:
     """Return why the answer was not read, however the library of a provider wraps that."""
-    return next((each for each in causes(error) if isinstance(each, Refused)), None)
+    return next((each for each in causes(error) if isinstance(each, AnswerRefusal)), None)
 
 
 def complete(output: Any, messages: list[ModelMessage], *, streamed: bool) -> Any:

@@ -189,7 +189,7 @@ def _hooks(log: RequestLog, wanted: str | None) -> agents.RunHooks[Any]:
     """
     from agents import RunHooks
 
-    class Hooks(RunHooks[Any]):
+    class UsageHooks(RunHooks[Any]):
         async def on_llm_start(self, *given: Any, **more: Any) -> None:
             log.begin()
 
@@ -197,4 +197,4 @@ def _hooks(log: RequestLog, wanted: str | None) -> agents.RunHooks[Any]:
             used = response.usage
             log.end(_model_name(wanted or agent.model), used.input_tokens, used.output_tokens)
 
-    return Hooks()
+    return UsageHooks()

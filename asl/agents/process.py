@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from asl.agents.agent_kinds import AgentKind, AgentSpec, FileContext
-from asl.agents.secrets import Discreet, secrets_of
+from asl.agents.secrets import SecretFilter, secrets_of
 from asl.core.diagnostics import Finding
 from asl.core.errors import AslError, StateError, mark_usage_unknown
 from asl.core.json_text import MAX_ANSWER_VALUES, ValueCounter, read_data
@@ -67,7 +67,7 @@ class ProcessAgent:
         programs = _Programs(self)
         self.runs.add(programs)
         secrets = secrets_of(self.environment)
-        return Discreet(programs, secrets).open_agent(open_agents) if secrets else programs
+        return SecretFilter(programs, secrets).open_agent(open_agents) if secrets else programs
 
     @property
     def alive(self) -> set[ChildProcess]:

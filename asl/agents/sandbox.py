@@ -34,7 +34,7 @@ from asl.states.blocks.tool_policy import (
 )
 from asl.states.errors import RaisedError
 
-__all__ = ["Confined", "confined_command", "confined_function", "confined_program"]
+__all__ = ["SandboxedProgram", "confined_command", "confined_function", "confined_program"]
 
 HIDDEN: Final = ("/tmp", "/home", "/root", "/run", "/var", "/srv", "/mnt", "/media")
 """The folders of the machine that a sandbox does not see."""
@@ -74,7 +74,7 @@ class _Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Confined:
+class SandboxedProgram:
     """A program in a sandbox, which may be started any number of times."""
 
     command: list[str]
@@ -112,7 +112,7 @@ async def confined_command(
     environment: Mapping[str, str],
     settings: Mapping[str, Json],
     tool: str,
-) -> Confined:
+) -> SandboxedProgram:
     """Return a command as it is started in a sandbox; raises RaisedError("States.Permissions")."""
     return await _confined(_Job(command, folder or os.getcwd(), environment), settings, tool)
 
@@ -144,10 +144,10 @@ async def confined_function(
     return _Sandboxed(await _confined(job, settings, tool))
 
 
-async def _confined(job: _Job, settings: Mapping[str, Json], tool: str) -> Confined:
+async def _confined(job: _Job, settings: Mapping[str, Json], tool: str) -> SandboxedProgram:
     try:
         read = _read(settings)
-        confined: Confined = await _ENVIRONMENTS[read.environment](job, read)
+        confined: SandboxedProgram = await _ENVIRONMENTS[read.environment](job, read)
     except (ValueError, ExpressionFault) as fault:
         raise RaisedError("States.Permissions", f"tool {tool!r}: Sandbox: {fault}") from None
     return confined
@@ -177,7 +177,7 @@ def _read(settings: Mapping[str, Json]) -> _Settings:
 class _Sandboxed(ExternalAgent):
     """One call of a program in a sandbox."""
 
-    def __init__(self, confined: Confined) -> None:
+    def __init__(self, confined: SandboxedProgram) -> None:
         self.started = confined
         self.keeps_hosts = not confined.network
         self.reaches_network = confined.network
@@ -228,7 +228,7 @@ def _variables(job: _Job) -> dict[str, str]:
 # The environments
 
 
-async def _process(job: _Job, settings: _Settings) -> Confined:
+async def _process(job: _Job, settings: _Settings) -> SandboxedProgram:
     if settings.image is not None:
         raise ValueError("a process has no image")
     if settings.cpu is not None and not settings.cpu.is_integer():
@@ -258,7 +258,9 @@ async def _process(job: _Job, settings: _Settings) -> Confined:
     else:
         command = [bubblewrap, *_view(job, settings), "--", *limited]
     count = None if settings.cpu is None else int(settings.cpu)
-    return Confined(command, _variables(job), job.folder, settings.network, count, opens_files=True)
+    return SandboxedProgram(
+        command, _variables(job), job.folder, settings.network, count, opens_files=True
+    )
 
 
 def _view(job: _Job, settings: _Settings) -> list[str]:
@@ -296,7 +298,7 @@ def _source(job: _Job, mount: Mount) -> str:
     return source
 
 
-async def _docker(job: _Job, settings: _Settings) -> Confined:
+async def _docker(job: _Job, settings: _Settings) -> SandboxedProgram:
     docker = shutil.which("docker")
     if docker is None or not await _answers([docker, "version", "--format", "{{.Server.Version}}"]):
         raise ValueError("docker is not here, or does not run")
@@ -321,12 +323,12 @@ async def _docker(job: _Job, settings: _Settings) -> Confined:
         words += ["--env", key]
     command = [*words, settings.image, *job.command]
     at_end = [docker, "kill", name]
-    return Confined(
+    return SandboxedProgram(
         command, {**os.environ, **job.environment}, job.folder, settings.network, at_end=at_end
     )
 
 
-async def _wasm(job: _Job, settings: _Settings) -> Confined:
+async def _wasm(job: _Job, settings: _Settings) -> SandboxedProgram:
     if find_spec("wasmtime") is None:
         raise ValueError(f"wasmtime is not here: {install_command('wasm')}")
     if settings.image is not None or settings.cpu is not None or settings.network:
@@ -341,7 +343,7 @@ async def _wasm(job: _Job, settings: _Settings) -> Confined:
     words = [sys.executable, "-P", "-m", "asl.agents.wasm", seen, *job.command]
     own = {"PYTHONPATH": _python_path(), "ASL_WASM": compact(dict(job.environment))}
     environment = _variables(_Job([], job.folder, own))
-    return Confined(words, environment, job.folder, network=False)
+    return SandboxedProgram(words, environment, job.folder, network=False)
 
 
 def _python_path() -> str:

@@ -35,7 +35,7 @@ from asl.states.errors import RaisedError
 __all__ = [
     "LEAST",
     "PLACEHOLDER",
-    "Discreet",
+    "SecretFilter",
     "found",
     "hiding",
     "looked_up",
@@ -223,7 +223,7 @@ def _encoded(secret: bytes) -> Iterator[str]:
             yield digits[first:last]
 
 
-class Discreet:
+class SecretFilter:
     """An agent that knows secrets, or sees what does, and lets none of them out."""
 
     def __init__(self, agent: Agent | Openable, secrets: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ from asl.core.codes import lookup
 from asl.core.diagnostics import Finding, Severity, Suggestions
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, compact
-from asl.expr.frame import Evaluate, Frame
+from asl.expr.frame import Evaluate, ExpressionFrame
 from asl.expr.templates import is_dynamic
 from asl.program import Step
 from asl.states.base import Compiler, Node
@@ -41,7 +41,7 @@ def compile_computed_block(
         return None
     evaluate = template
 
-    def settled(data: Json, frame: Frame) -> Json:
+    def settled(data: Json, frame: ExpressionFrame) -> Json:
         value = _present(block, evaluate(data, frame))
         if texts and namespace is not None:
             value["Namespace"] = namespace(data, frame)

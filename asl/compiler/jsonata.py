@@ -10,7 +10,7 @@ from asl.compiler.state import StateCompiler, compile_matcher
 from asl.core.profile import Missing
 from asl.core.values import Json
 from asl.expr.choice_rules import Predicate
-from asl.expr.frame import Evaluate, Frame, assign_variables, identity
+from asl.expr.frame import Evaluate, ExpressionFrame, assign_variables, identity
 from asl.expr.jsonata import templates
 from asl.expr.result_path import InsertResult
 from asl.program import Catcher, Finish
@@ -123,7 +123,7 @@ class JsonataCompiler(StateCompiler):
         if assign is None and output is None and not inserts:
             return absent
 
-        def finish(raw: Json, result: Json, frame: Frame) -> Json:
+        def finish(raw: Json, result: Json, frame: ExpressionFrame) -> Json:
             states = {"input": raw}
             if member is not None:
                 states[member] = result

@@ -13,7 +13,7 @@ from asl.core.profile import Missing
 from asl.core.values import Json
 from asl.expr import intrinsics
 from asl.expr.choice_rules import Operand, Predicate, compile_rule
-from asl.expr.frame import Evaluate, Frame, assign_variables, constant, identity
+from asl.expr.frame import Evaluate, ExpressionFrame, assign_variables, constant, identity
 from asl.expr.paths import Path, PathUse, compile_path, parse_path
 from asl.expr.result_path import (
     InsertResult,
@@ -76,7 +76,7 @@ class JsonPathCompiler(StateCompiler):
         if not self.profile.aws or self._parsed(text).root != "$":
             return found
 
-        def transformed(data: Json, frame: Frame) -> Json:
+        def transformed(data: Json, frame: ExpressionFrame) -> Json:
             if data is None:
                 raise StateError("States.Runtime", _NULL_INPUT)
             return found(data, frame)
@@ -214,7 +214,7 @@ _SHAPING = ("ResultSelector", "Assign", "OutputPath")
 def _some(nodes: Evaluate, text: str) -> Evaluate:
     """Make an indefinite path that matches nothing a missing value, for `IsPresent`."""
 
-    def some(data: Json, frame: Frame) -> Json:
+    def some(data: Json, frame: ExpressionFrame) -> Json:
         found = nodes(data, frame)
         if not found:
             raise StateError("States.Runtime", f"'{text}' matches nothing")
@@ -234,7 +234,7 @@ def _finish(
     if select is None and assign is None and output is None and not inserts:
         return place
 
-    def finish(raw: Json, answer: Json, frame: Frame) -> Json:
+    def finish(raw: Json, answer: Json, frame: ExpressionFrame) -> Json:
         result = answer if select is None else select(answer, frame)
         outcome = result if place is None else place(raw, result, frame)
         for insert in inserts:

@@ -11,7 +11,7 @@ from asl.core.pointers import escape
 from asl.core.profile import Missing, Profile
 from asl.core.values import Json, measure
 from asl.expr.choice_rules import Predicate
-from asl.expr.frame import Evaluate, Frame
+from asl.expr.frame import Evaluate, ExpressionFrame
 from asl.expr.result_path import InsertResult
 from asl.program import Catcher, Finish, Machine, MachineOf, Retrier, Step, Work
 from asl.states import STATE_TYPES
@@ -107,7 +107,7 @@ class StateCompiler(ABC):
             return assign
         limit, evaluate = self.profile.max_payload, assign
 
-        def assigned(data: Json, frame: Frame) -> Json:
+        def assigned(data: Json, frame: ExpressionFrame) -> Json:
             values = evaluate(data, frame)
             everything = {**frame.variables, **values}
             if measure(values, limit) > limit or measure(everything, MAX_ALIVE) > MAX_ALIVE:
@@ -260,7 +260,7 @@ def bound_output(step: Step, limit: int, *, first: bool) -> None:
 
     if transform is not None:
 
-        def transform_within(data: Json, frame: Frame) -> Json:
+        def transform_within(data: Json, frame: ExpressionFrame) -> Json:
             output = transform(data, frame)
             check(data, output)
             return output
@@ -268,7 +268,7 @@ def bound_output(step: Step, limit: int, *, first: bool) -> None:
         step.transform = transform_within
     elif choose is not None:
 
-        def choose_within(data: Json, frame: Frame) -> tuple[Step | None, Json]:
+        def choose_within(data: Json, frame: ExpressionFrame) -> tuple[Step | None, Json]:
             following, output = choose(data, frame)
             check(data, output)
             return following, output

@@ -81,7 +81,7 @@ class AwsDiagnostic(NamedTuple):
         return {"code": self.code, "message": self.message, "location": self.location}
 
 
-class Related(NamedTuple):
+class RelatedLocation(NamedTuple):
     """A second position that explains a diagnostic."""
 
     message: str
@@ -105,7 +105,7 @@ class Diagnostic(NamedTuple):
     line: int | None = None
     column: int | None = None
     hint: str | None = None
-    related: tuple[Related, ...] = ()
+    related: tuple[RelatedLocation, ...] = ()
     aws: AwsDiagnostic | None = None
 
     @property
@@ -280,7 +280,7 @@ def _diagnostic(
     for place, message in finding.related:
         there, place = document.origin(place)
         other = there.locate(place, at_key=True)
-        related.append(Related(message, place, there.source.name, other.line, other.column))
+        related.append(RelatedLocation(message, place, there.source.name, other.line, other.column))
     diagnostic = Diagnostic(
         finding.code,
         severity,

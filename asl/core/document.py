@@ -14,7 +14,7 @@ from asl.core.diagnostics import (
     Diagnostic,
     Finding,
     InvalidDocument,
-    Related,
+    RelatedLocation,
     Report,
     Severity,
     did_you_mean,
@@ -41,7 +41,7 @@ UNNAMED: Final = "workflow"
 _FORMATS = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 
 
-class Readable(Protocol):
+class OpenFile(Protocol):
     """An open file, of text or of bytes."""
 
     def read(self, size: int, /) -> str | bytes: ...
@@ -58,7 +58,7 @@ class ComposedText(Protocol):
         """Return the source offset of the character at a position."""
 
 
-Loadable: TypeAlias = str | bytes | os.PathLike[str] | dict[str, Json] | Readable
+Loadable: TypeAlias = str | bytes | os.PathLike[str] | dict[str, Json] | OpenFile
 """A path, a text, bytes, a dict or an open file."""
 
 
@@ -370,11 +370,11 @@ def invalid(source: Source, faults: list[Fault]) -> InvalidDocument:
 
 def _diagnostic(source: Source, fault: Fault) -> Diagnostic:
     at = source.place(fault.offset)
-    related: tuple[Related, ...] = ()
+    related: tuple[RelatedLocation, ...] = ()
     if fault.related is not None:
         offset, message = fault.related
         other = source.place(offset)
-        related = (Related(message, fault.pointer, source.name, other.line, other.column),)
+        related = (RelatedLocation(message, fault.pointer, source.name, other.line, other.column),)
     return Diagnostic(
         fault.code,
         Severity(lookup(fault.code).severity),

@@ -18,7 +18,7 @@ from asl.engine.agent import Call
 from asl.engine.exception_mapping import is_cancellation, is_control_flow
 from asl.engine.turns import OpenToolCall
 from asl.states.approval_request import ApprovalRequest
-from asl.states.effects import Question
+from asl.states.effects import RequestContent
 from asl.states.errors import Suspension
 
 if TYPE_CHECKING:
@@ -171,7 +171,9 @@ class AgentTurn:
             self._busy += not use.around.within
         self._pause_if_idle()
 
-    async def request_decision(self, use: OpenToolCall, name: str, question: Question) -> Json:
+    async def request_decision(
+        self, use: OpenToolCall, name: str, question: RequestContent
+    ) -> Json:
         """Return the decision on a tool call.
 
         Without a decision the turn is paused, which cancels this coroutine.

@@ -19,7 +19,7 @@ from asl.engine.reservations import Admission, Estimate, Pause, Reservation
 from asl.engine.usage import LOST, UNUSED
 from asl.expr.intrinsics.numeric import BYTES_PER_TOKEN
 from asl.states.calls import CallOptions, Target
-from asl.states.effects import Question
+from asl.states.effects import RequestContent
 from asl.states.errors import BudgetOverrun, Suspension
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ LATER = 1.0
 """Seconds between two checks whether a call of another execution has ended."""
 
 
-Decide: TypeAlias = Callable[[Frame, str, Question], Awaitable[Json]]
+Decide: TypeAlias = Callable[[Frame, str, RequestContent], Awaitable[Json]]
 """Requests a decision about an execution: its machine, the key of the request, and the question."""
 
 
@@ -243,7 +243,7 @@ class LedgerGate:
         if self.caller.runtime.in_event_loop:
             self.deciding = (await self.caller.runtime.event_loop()).create_future()
         try:
-            question = Question("budget", self.ledger.request(frame, pause), {})
+            question = RequestContent("budget", self.ledger.request(frame, pause), {})
             decision = await self.decide(frame, f"!budget.{self.ledger.questions}", question)
         except Suspension:
             self.asked = True

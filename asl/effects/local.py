@@ -40,8 +40,8 @@ from asl.states.effects import (
     DirectCalls,
     FanIn,
     FanOut,
-    Question,
     Record,
+    RequestContent,
     ServiceCall,
 )
 from asl.states.errors import BudgetOverrun, RaisedError, Suspension
@@ -293,7 +293,7 @@ class LocalEffects:
 
     # Approvals
 
-    async def request(self, frame: Frame, question: Question) -> Json:
+    async def request(self, frame: Frame, question: RequestContent) -> Json:
         """Request a decision, from the handler of the run or later."""
         return await self.await_decision(
             frame, self.runtime.new_request(frame, frame.next_effect(), question)
@@ -312,7 +312,7 @@ class LocalEffects:
         effect = effect_of(frame, "request", request.kind, request.view)
         return await self.runtime.within_middleware(frame, effect, ask, self.caller.limit)
 
-    async def decide(self, frame: Frame, key: str, question: Question) -> Json:
+    async def decide(self, frame: Frame, key: str, question: RequestContent) -> Json:
         """Request a decision about the whole execution.
 
         Args:

@@ -31,14 +31,14 @@ from asl.engine.result import Result
 from asl.engine.usage import ExecutionSpending
 from asl.program import Program
 from asl.states.approval_request import ApprovalRequest
-from asl.states.effects import Question
+from asl.states.effects import RequestContent
 from asl.states.errors import BudgetOverrun, ExecutionTimeout, Suspension
 from asl.states.map_data import Bucket, ObjectFault
 
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["MAX_NESTED", "Execute", "Listener", "OpenFork", "RuntimeContext"]
+__all__ = ["MAX_NESTED", "ExecuteFunction", "Listener", "OpenFork", "RuntimeContext"]
 
 Listener: TypeAlias = Callable[[Event], None]
 """Receives the events of an execution."""
@@ -73,7 +73,7 @@ class OpenFork(Protocol):
         ...
 
 
-class Execute(Protocol):
+class ExecuteFunction(Protocol):
     """Runs an execution from start to end (`asl.effects.run.execute`)."""
 
     def __call__(
@@ -118,7 +118,7 @@ class RuntimeContext:
     )  # fmt: skip
     now: Callable[[], float]
     """Returns the current time in epoch seconds."""
-    execute: Execute
+    execute: ExecuteFunction
     """Runs the executions that this one starts."""
     loop: asyncio.AbstractEventLoop
     """Event loop for requests from threads."""
@@ -155,7 +155,7 @@ class RuntimeContext:
 
     def init(
         self,
-        execute: Execute,
+        execute: ExecuteFunction,
         clock: Clock,
         buckets: Mapping[str, Bucket] = MappingProxyType({}),
         in_event_loop: bool = False,
@@ -367,7 +367,7 @@ class RuntimeContext:
             )
         )
 
-    def new_request(self, frame: Frame, key: str, question: Question) -> ApprovalRequest:
+    def new_request(self, frame: Frame, key: str, question: RequestContent) -> ApprovalRequest:
         """Return a new request with this key.
 
         Its time is now, even after a long recovery: the time for an answer starts when approvers

@@ -26,7 +26,7 @@ NO_VARIABLES: dict[str, Json] = {}
 
 
 class Frame:
-    """A running machine; strictly sequential (protocol `asl.states.effects.Frame`).
+    """A running machine; strictly sequential (protocol `asl.states.effects.ExpressionFrame`).
 
     `visit` counts the states that this machine has entered and never restarts, so that `(path,
     visit)` identifies a visit for ever. `variables` holds the machine's own variables over those of

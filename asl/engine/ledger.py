@@ -32,8 +32,8 @@ from asl.engine.pools import (
 )
 from asl.engine.reservations import (
     Admission,
+    CallMustWait,
     Estimate,
-    MustWait,
     NestedCalls,
     Pause,
     Reservation,
@@ -312,7 +312,7 @@ class Ledger:
             share = account.reserve(call, at.now)
             if share is None:
                 self.release(call)
-                return MustWait if isinstance(account, SharedBudget) else None
+                return CallMustWait if isinstance(account, SharedBudget) else None
             call.held.append(share)
         self._admitted(call)
         self.calling[id(at)] = call
@@ -329,7 +329,7 @@ class Ledger:
             if account.held is not account.marked:
                 account.mark()
 
-    def begin(self, call: Reservation) -> Reservation | type[MustWait] | None:
+    def begin(self, call: Reservation) -> Reservation | type[CallMustWait] | None:
         """Reserve for a nested call.
 
         Args:
@@ -356,7 +356,7 @@ class Ledger:
         parent.below -= 1
         if type(begun) is Refusal:
             raise excess_error(begun.account, begun.name, call.frame)
-        return MustWait if begun is MustWait else None
+        return CallMustWait if begun is CallMustWait else None
 
     def show(self, call: Reservation) -> None:
         """Publish to other executions whether a call waits for a reservation."""

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from asl.core.errors import NotJson
 from asl.core.values import Json, copy_foreign
-from asl.states.blocks.memory import Rights
+from asl.states.blocks.memory import MemoryAccess
 from asl.states.errors import RaisedError
 
 __all__ = ["Memory", "MemoryEntry", "MemoryView", "ProcessMemory", "Searchable"]
@@ -117,7 +117,7 @@ class MemoryView:
     States.MemoryNotConfigured if the storage cannot be reached.
     """
 
-    def __init__(self, rights: Rights, serve: Callable[[dict[str, Json]], Json]) -> None:
+    def __init__(self, rights: MemoryAccess, serve: Callable[[dict[str, Json]], Json]) -> None:
         self._rights = rights
         self._serve = serve
         self._over = False

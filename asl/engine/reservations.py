@@ -50,8 +50,8 @@ from asl.states.blocks.budget_limits import (
 
 __all__ = [
     "Admission",
+    "CallMustWait",
     "Estimate",
-    "MustWait",
     "NestedCalls",
     "Pause",
     "Reservation",
@@ -244,7 +244,7 @@ class Reservation:
         return bool(sizes) and account.action in HARD
 
 
-class MustWait:
+class CallMustWait:
     """A call has to wait for a call of another execution, whose end is not signalled here."""
 
 
@@ -283,7 +283,7 @@ class Pause(NamedTuple):
         return body
 
 
-Admission: TypeAlias = "Reservation | Pause | type[MustWait] | None"
+Admission: TypeAlias = "Reservation | Pause | type[CallMustWait] | None"
 """The reservation of a call, or the reason why it does not start; None if other calls have to end
 before."""
 
@@ -299,7 +299,7 @@ class NestedCalls:
         """Usage of ended nested calls; replaced, never changed."""
         self.parts = [AccountShare(self, number) for number in range(len(root.held))]
 
-    def begin(self, call: Reservation, now: float) -> "bool | Refusal | type[MustWait]":
+    def begin(self, call: Reservation, now: float) -> "bool | Refusal | type[CallMustWait]":
         """Reserve for a call.
 
         Returns:
@@ -312,7 +312,7 @@ class NestedCalls:
             if share is None or type(share) is Refusal:
                 self.adjust(now)
                 if share is None and part.account.base.waits_for_others:
-                    return MustWait
+                    return CallMustWait
                 return share or False
             shares.append(share)  # type: ignore[arg-type]
         call.shares, call.under_way = shares, True

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
 from asl.core.values import Json
-from asl.states.effects import Question
+from asl.states.effects import RequestContent
 
 __all__ = ["OpenToolCall", "PausableTurn", "TurnPlace"]
 
@@ -68,7 +68,9 @@ class PausableTurn(Protocol):
         """Count the end of a tool call."""
         ...
 
-    async def request_decision(self, use: OpenToolCall, name: str, question: Question) -> Json:
+    async def request_decision(
+        self, use: OpenToolCall, name: str, question: RequestContent
+    ) -> Json:
         """Return the decision on a tool call.
 
         Raises:

@@ -11,13 +11,13 @@ from typing import NamedTuple, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.expr.frame import Evaluate, Frame, constant
+from asl.expr.frame import Evaluate, ExpressionFrame, constant
 from asl.expr.text_matching import compile_glob
 from asl.expr.times import instant, parse_relative, shift_time
 
 __all__ = ["COMBINATORS", "OPERATORS", "Operand", "Operator", "Predicate", "compile_rule"]
 
-Predicate: TypeAlias = Callable[[Json, Frame], bool]
+Predicate: TypeAlias = Callable[[Json, ExpressionFrame], bool]
 COMBINATORS = ("And", "Or", "Not")
 
 
@@ -63,7 +63,7 @@ def _compared(
     kinds: frozenset[type], relation: Callable[[Json, Json], bool]
 ) -> Callable[[Evaluate, Evaluate, Json], Predicate]:
     def compile(variable: Evaluate, operand: Evaluate, written: Json) -> Predicate:
-        def holds(data: Json, frame: Frame) -> bool:
+        def holds(data: Json, frame: ExpressionFrame) -> bool:
             value = variable(data, frame)
             return type(value) in kinds and relation(value, written)
 
@@ -81,7 +81,7 @@ def _compared_with_path(
     kinds: frozenset[type], relation: Callable[[Json, Json], bool]
 ) -> Callable[[Evaluate, Evaluate, Json], Predicate]:
     def compile(variable: Evaluate, operand: Evaluate, written: Json) -> Predicate:
-        def holds(data: Json, frame: Frame) -> bool:
+        def holds(data: Json, frame: ExpressionFrame) -> bool:
             value, wanted = variable(data, frame), operand(data, frame)
             return type(value) in kinds and type(wanted) in kinds and relation(value, wanted)
 
@@ -96,7 +96,7 @@ def _instants(
     def compile(variable: Evaluate, operand: Evaluate, written: Json) -> Predicate:
         wanted = _wanted_instant(operand, written)
 
-        def holds(data: Json, frame: Frame) -> bool:
+        def holds(data: Json, frame: ExpressionFrame) -> bool:
             value, bound = instant(variable(data, frame)), wanted(data, frame)
             return value is not None and bound is not None and relation(value, bound)
 
@@ -117,7 +117,7 @@ def _wanted_instant(operand: Evaluate, written: Json) -> Evaluate:
 def _matches(variable: Evaluate, operand: Evaluate, written: Json) -> Predicate:
     matches = compile_glob(written)
 
-    def holds(data: Json, frame: Frame) -> bool:
+    def holds(data: Json, frame: ExpressionFrame) -> bool:
         value = variable(data, frame)
         return type(value) is str and matches(value)
 
@@ -134,7 +134,7 @@ def _is(
 
 
 def _is_present(variable: Evaluate, operand: Evaluate, written: Json) -> Predicate:
-    def holds(data: Json, frame: Frame) -> bool:
+    def holds(data: Json, frame: ExpressionFrame) -> bool:
         try:
             variable(data, frame)
         except StateError:
@@ -198,7 +198,7 @@ def compile_rule(rule: Mapping[str, Json], operand: Operand) -> Predicate:
 
 
 def _all_of(predicates: list[Predicate]) -> Predicate:
-    def holds(data: Json, frame: Frame) -> bool:
+    def holds(data: Json, frame: ExpressionFrame) -> bool:
         for predicate in predicates:  # noqa: SIM110 - a generator would cost more than the rules
             if not predicate(data, frame):
                 return False
@@ -208,7 +208,7 @@ def _all_of(predicates: list[Predicate]) -> Predicate:
 
 
 def _any_of(predicates: list[Predicate]) -> Predicate:
-    def holds(data: Json, frame: Frame) -> bool:
+    def holds(data: Json, frame: ExpressionFrame) -> bool:
         for predicate in predicates:  # noqa: SIM110 - a generator would cost more than the rules
             if predicate(data, frame):
                 return True

@@ -9,7 +9,7 @@ from asl.core.work import WorkMeter
 
 __all__ = [
     "Evaluate",
-    "Frame",
+    "ExpressionFrame",
     "StateView",
     "UsageView",
     "Variables",
@@ -57,7 +57,7 @@ class StateView(Protocol):
         ...
 
 
-class Frame(Protocol):
+class ExpressionFrame(Protocol):
     """The running machine as an expression sees it."""
 
     variables: dict[str, Json]
@@ -107,11 +107,11 @@ def assign_variables(variables: dict[str, Json], values: dict[str, Json]) -> Var
     return made
 
 
-Evaluate: TypeAlias = Callable[[Json, Frame], Json]
+Evaluate: TypeAlias = Callable[[Json, ExpressionFrame], Json]
 """Signature of compiled expressions: `(data, frame) -> value`; raises StateError."""
 
 
-def identity(data: Json, frame: Frame) -> Json:
+def identity(data: Json, frame: ExpressionFrame) -> Json:
     """Return the data as it is: the expression `$`."""
     return data
 

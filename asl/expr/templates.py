@@ -14,7 +14,7 @@ from asl.core.lazy import lazy_pattern
 from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.expr import intrinsics
-from asl.expr.frame import Evaluate, Frame, constant
+from asl.expr.frame import Evaluate, ExpressionFrame, constant
 from asl.expr.intrinsics import IntrinsicCall
 from asl.expr.paths import Path, parse_path
 from asl.expr.paths.jayway import JAVA_BLANKS
@@ -66,7 +66,7 @@ def compile_template(template: Json, expression: Callable[[str, str], Evaluate])
         (first, one), (second, two) = fields
         return lambda data, frame: {first: one(data, frame), second: two(data, frame)}
 
-    def evaluate(data: Json, frame: Frame) -> Json:
+    def evaluate(data: Json, frame: ExpressionFrame) -> Json:
         return {key: value(data, frame) for key, value in fields}
 
     return evaluate
@@ -301,7 +301,7 @@ def compile_text(text: str, expression: Callable[[str], Evaluate]) -> Evaluate:
         expression(part.text) if isinstance(part, Insertion) else constant(part) for part in parts
     ]
 
-    def evaluate(data: Json, frame: Frame) -> Json:
+    def evaluate(data: Json, frame: ExpressionFrame) -> Json:
         return "".join([_text(piece(data, frame)) for piece in pieces])
 
     return evaluate

@@ -19,7 +19,7 @@ from asl.sources.text import TrackedText, join_texts
 __all__ = [
     "Lookup",
     "SourcePart",
-    "Unknown",
+    "UnknownValue",
     "document_from_file",
     "document_from_part",
     "document_from_text",
@@ -40,7 +40,7 @@ _REFERENCE = re.compile(r"\$\{([^${}]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownValue:
     """A value known only after deployment: a reference or an expression with a reference."""
 
     text: str
@@ -56,7 +56,14 @@ class SourcePart:
 
 
 SourceValue: TypeAlias = (
-    dict[str, SourcePart] | list[SourcePart] | TrackedText | Unknown | bool | int | float | None
+    dict[str, SourcePart]
+    | list[SourcePart]
+    | TrackedText
+    | UnknownValue
+    | bool
+    | int
+    | float
+    | None
 )
 """The value of a part: objects and arrays hold parts, strings are tracked texts."""
 

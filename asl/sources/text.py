@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from asl.core.opaque import PLACEHOLDER
 
-__all__ = ["Run", "TrackedText", "join_texts", "string_meaning", "track_scalar"]
+__all__ = ["TextRun", "TrackedText", "join_texts", "string_meaning", "track_scalar"]
 
 _SIGNIFICANT = re.compile(
     r"""\\.|"|(?P<placeholder>\$\{[^{}]++\}(?:[\w.+-]|\$\{[^{}]++\})*+)""", re.DOTALL
 )
 
 
-class Run(NamedTuple):
+class TextRun(NamedTuple):
     """Characters of a text from `start` on.
 
     With `moving` they are consecutive in the source from `origin` on, otherwise all are at
@@ -35,24 +35,24 @@ class TrackedText:
 
     __slots__ = ("runs", "string")
 
-    def __init__(self, string: str, runs: list[Run]) -> None:
+    def __init__(self, string: str, runs: list[TextRun]) -> None:
         self.string = string
         self.runs = runs
 
     @classmethod
     def from_source(cls, string: str, origin: int) -> TrackedText:
         """Return characters that are consecutive in the source."""
-        return cls(string, [Run(0, origin, True, False)])
+        return cls(string, [TextRun(0, origin, True, False)])
 
     @classmethod
     def at_offset(cls, string: str, origin: int) -> TrackedText:
         """Return characters of the source with a common offset."""
-        return cls(string, [Run(0, origin, False, False)])
+        return cls(string, [TextRun(0, origin, False, False)])
 
     @classmethod
     def insertion(cls, string: str, origin: int) -> TrackedText:
         """Return a value inserted at an offset."""
-        return cls(string, [Run(0, origin, False, True)])
+        return cls(string, [TextRun(0, origin, False, True)])
 
     @property
     def begin(self) -> int:
@@ -123,14 +123,14 @@ class TrackedText:
 def join_texts(texts: Iterable[TrackedText], origin: int) -> TrackedText:
     """Return the texts joined; an empty result has the given origin."""
     strings: list[str] = []
-    runs: list[Run] = []
+    runs: list[TextRun] = []
     length = 0
     for text in texts:
         if text.string:
             strings.append(text.string)
-            runs += [Run(run[0] + length, run[1], run[2], run[3]) for run in text.runs]
+            runs += [TextRun(run[0] + length, run[1], run[2], run[3]) for run in text.runs]
             length += len(text.string)
-    return TrackedText("".join(strings), runs or [Run(0, origin, False, False)])
+    return TrackedText("".join(strings), runs or [TextRun(0, origin, False, False)])
 
 
 def _content(value: str) -> str:
@@ -151,7 +151,7 @@ def string_meaning(content: str) -> str:
     return meaning
 
 
-def _start(run: Run) -> int:
+def _start(run: TextRun) -> int:
     return run.start
 
 
@@ -180,22 +180,22 @@ def track_scalar(value: str, source: str, offset: int) -> TrackedText:
     runs = list(
         _double(source, at + 1) if source[at : at + 1] == '"' else _words(value, source, at)
     )
-    merged: list[Run] = []
+    merged: list[TextRun] = []
     for run in runs:
         if run.start < 0 or run.start > len(value):
             return TrackedText.at_offset(value, offset)
         if not merged or run.origin - run.start != merged[-1].origin - merged[-1].start:
             merged.append(run)
     if not merged or merged[0].start:
-        merged.insert(0, Run(0, at, False, False))
+        merged.insert(0, TextRun(0, at, False, False))
     return TrackedText(value, merged)
 
 
-def _double(source: str, at: int) -> Iterator[Run]:
+def _double(source: str, at: int) -> Iterator[TextRun]:
     """Yield a run for every part of a double-quoted string, by the rules of JSON and YAML."""
     start = 0
     while token := _QUOTED.match(source, at):
-        yield Run(start, at, True, False)
+        yield TextRun(start, at, True, False)
         at = token.end()
         match token.lastgroup:
             case "plain":
@@ -206,7 +206,7 @@ def _double(source: str, at: int) -> Iterator[Run]:
                 start += 1
 
 
-def _words(value: str, source: str, at: int) -> Iterator[Run]:
+def _words(value: str, source: str, at: int) -> Iterator[TextRun]:
     """Yield a run for every word of a plain, single-quoted or block scalar."""
     single = source[at : at + 1] == "'"
     if single:
@@ -219,9 +219,9 @@ def _words(value: str, source: str, at: int) -> Iterator[Run]:
         start = word.start()
         for part in word[0].split("'") if single else [word[0]]:
             if not source.startswith(part, at):
-                yield Run(-1, at, False, False)
+                yield TextRun(-1, at, False, False)
                 return
-            yield Run(start, at, True, False)
+            yield TextRun(start, at, True, False)
             start += len(part) + 1
             at += len(part) + 2 * single
         at -= 2 * single

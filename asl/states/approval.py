@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
 from asl.expr.choice_rules import Predicate
-from asl.expr.frame import Evaluate, Frame, assign_variables
+from asl.expr.frame import Evaluate, ExpressionFrame, assign_variables
 from asl.expr.paths import PathUse, compile_path, parse_path
 from asl.expr.result_path import compile_result_path, insert_at
 from asl.program import Finish, Step
@@ -18,7 +18,7 @@ from asl.states.approval_fields import (
     parse_waiting_plan,
 )
 from asl.states.base import Compiler, Outline, StateType, Tone, Transitions, expression_text
-from asl.states.effects import Question, StateFrame
+from asl.states.effects import RequestContent, StateFrame
 from asl.states.settings import BlockSettings, invalid_field
 
 EDITED = "$.editedContent"
@@ -39,11 +39,11 @@ def compile_approval(compiler: Compiler, step: Step) -> None:
 
 # The request
 
-_Fill: TypeAlias = Callable[[dict[str, Json], Json, Frame], None]
+_Fill: TypeAlias = Callable[[dict[str, Json], Json, ExpressionFrame], None]
 """Adds a part of the state to the request: `(request, effective input, frame)`."""
 
 
-def _question(compiler: Compiler) -> Callable[[Json, StateFrame], Question]:
+def _question(compiler: Compiler) -> Callable[[Json, StateFrame], RequestContent]:
     """Compile the request, with its members in order."""
     effective_input = compiler.input()
     prompt, options = compiler.text("Prompt"), compiler.template("Options")
@@ -52,7 +52,7 @@ def _question(compiler: Compiler) -> Callable[[Json, StateFrame], Question]:
     items, channels = _items(compiler), compiler.template("Notifications")
     plan, merges = _plan(compiler), "ResultPath" not in compiler.state
 
-    def ask(raw: Json, frame: StateFrame) -> Question:
+    def ask(raw: Json, frame: StateFrame) -> RequestContent:
         data = effective_input(raw, frame)
         shown = prompt(data, frame)
         if type(shown) not in (str, dict):
@@ -79,7 +79,7 @@ def _question(compiler: Compiler) -> Callable[[Json, StateFrame], Question]:
             found = BlockSettings({"Notifications": channels(data, frame)}, compiler.jsonata)
             body["notifications"], limits["reminders"] = parse_channels(found)
         body["input"] = data
-        return Question("approval", body, limits)
+        return RequestContent("approval", body, limits)
 
     return ask
 
@@ -107,7 +107,7 @@ def _editable(compiler: Compiler) -> _Fill | None:
         for key, path in zip(last, paths, strict=True)
     ]
 
-    def fill(body: dict[str, Json], data: Json, frame: Frame) -> None:
+    def fill(body: dict[str, Json], data: Json, frame: ExpressionFrame) -> None:
         values = {key: value(data, frame) for key, value in fields}
         body["editable"] = {"fields": values, "resultPath": target}
 
@@ -136,7 +136,7 @@ def _items(compiler: Compiler) -> _Fill | None:
         return None
     items, batch = compiler.reference("ItemsPath"), compiler.template("BatchMode")
 
-    def fill(body: dict[str, Json], data: Json, frame: Frame) -> None:
+    def fill(body: dict[str, Json], data: Json, frame: ExpressionFrame) -> None:
         found = items(data, frame)
         if type(found) is not list:
             raise invalid_field("ItemsPath", "the path of an array", found)
@@ -161,7 +161,7 @@ def _plan(compiler: Compiler) -> Evaluate:
     message = compiler.compiler_at("Escalation").text("Message")
     otherwise = "Default" if "Default" in compiler.state else "Fail"
 
-    def plan(data: Json, frame: Frame) -> Json:
+    def plan(data: Json, frame: ExpressionFrame) -> Json:
         rules = {} if escalation is None else escalation(data, frame)
         written: dict[str, Json] = {}
         if timeout is not None:
@@ -208,11 +208,11 @@ class _Route:
         way = _Way(compiler.step(rule["Next"]), leave, "Output" in rule)
         return _lenient(compiler.condition()), way
 
-    def next(self, raw: Json, answer: Json, frame: Frame) -> Step | None:
+    def next(self, raw: Json, answer: Json, frame: ExpressionFrame) -> Step | None:
         """Return the next state; None if the machine ends."""
         return self._way(raw, answer, frame).step
 
-    def _way(self, raw: Json, answer: Json, frame: Frame) -> _Way:
+    def _way(self, raw: Json, answer: Json, frame: ExpressionFrame) -> _Way:
         if "default" in answer:
             return _Way(self.default)
         view = self._view(raw, answer, frame)
@@ -229,7 +229,7 @@ class _Route:
             )
         return _Way(self.step.next)
 
-    def _view(self, raw: Json, answer: Json, frame: Frame) -> Json:
+    def _view(self, raw: Json, answer: Json, frame: ExpressionFrame) -> Json:
         """Return the data for the rules: the record merged at the root and at `ResultPath`."""
         record = answer["record"]
         if self.replaces:
@@ -241,7 +241,7 @@ class _Route:
         """Return the raw input with the edited values."""
         return insert_at(raw, self.edited, answer["edited"]) if "edited" in answer else raw
 
-    def finish(self, raw: Json, answer: Json, frame: Frame) -> Json:
+    def finish(self, raw: Json, answer: Json, frame: ExpressionFrame) -> Json:
         """Return the output; assign the variables of the state and of the chosen rule."""
         way, base = self._way(raw, answer, frame), self._base(raw, answer)
         before, record = frame.variables, answer["record"]
@@ -261,7 +261,7 @@ def _place(path: str) -> tuple[Json, ...]:
     return parse_path(path).segments
 
 
-def _merged(raw: Json, record: Json, frame: Frame) -> Json:
+def _merged(raw: Json, record: Json, frame: ExpressionFrame) -> Json:
     """Merge the record into the input; it replaces an input that is no object."""
     return {**raw, **record} if type(raw) is dict else record
 
@@ -269,7 +269,7 @@ def _merged(raw: Json, record: Json, frame: Frame) -> Json:
 def _lenient(holds: Predicate) -> Predicate:
     """Return a rule that is false if it reads an absent value; answers have optional keys."""
 
-    def lenient(data: Json, frame: Frame) -> bool:
+    def lenient(data: Json, frame: ExpressionFrame) -> bool:
         try:
             return holds(data, frame)
         except StateError:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from asl.core.diagnostics import Finding
 from asl.core.errors import StateError
 from asl.core.values import Json, excerpt
-from asl.expr.frame import Evaluate, Frame, constant
+from asl.expr.frame import Evaluate, ExpressionFrame, constant
 from asl.expr.times import parse_duration
 from asl.program import AfterTransition, Finish, Step
 from asl.states.base import Compiler, Node, StateType, describe_field
@@ -45,15 +45,15 @@ def compile_checkpoint(compiler: Compiler, step: Step) -> None:
     step.work = work
 
 
-def _passed_through(raw: Json, record: Json, frame: Frame) -> Json:
+def _passed_through(raw: Json, record: Json, frame: ExpressionFrame) -> Json:
     return raw
 
 
-def _replaced(raw: Json, record: Json, frame: Frame) -> Json:
+def _replaced(raw: Json, record: Json, frame: ExpressionFrame) -> Json:
     return record
 
 
-def _leaving(finish: Finish, raw: Json, frame: Frame) -> Callable[[Json], Json]:
+def _leaving(finish: Finish, raw: Json, frame: ExpressionFrame) -> Callable[[Json], Json]:
     return lambda record: finish(raw, record, frame)
 
 
@@ -66,7 +66,7 @@ def _name(found: Json) -> str:
     return found
 
 
-def _storage(written: Evaluate | None, data: Json, frame: Frame) -> str:
+def _storage(written: Evaluate | None, data: Json, frame: ExpressionFrame) -> str:
     found = STORAGE if written is None else written(data, frame)
     if type(found) is not str:
         message = f"Storage is the name of a storage, not {excerpt(found, 200)}"

@@ -8,7 +8,7 @@ from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.choice_rules import COMBINATORS, OPERATORS, Predicate
-from asl.expr.frame import Evaluate, Frame
+from asl.expr.frame import Evaluate, ExpressionFrame
 from asl.expr.times import instant, parse_relative
 from asl.program import Choose, Finish, Step
 from asl.states.base import Compiler, Node, Outline, StateType, Tone, Transitions
@@ -53,7 +53,11 @@ def _unmatched(compiler: Compiler) -> _Failure:
 
 
 def _chosen(
-    rules: list[_Rule], default: _Target | None, unmatched: _Failure, data: Json, frame: Frame
+    rules: list[_Rule],
+    default: _Target | None,
+    unmatched: _Failure,
+    data: Json,
+    frame: ExpressionFrame,
 ) -> _Target:
     for holds, target, leave in rules:
         if holds(data, frame):
@@ -67,7 +71,7 @@ def _plain(rules: list[_Rule], default: _Target | None, unmatched: _Failure) -> 
     """Compile the usual Choice: nothing is filtered and nothing assigned."""
     targets = [(holds, target) for holds, target, _ in rules]
 
-    def choose(data: Json, frame: Frame) -> tuple[Step | None, Json]:
+    def choose(data: Json, frame: ExpressionFrame) -> tuple[Step | None, Json]:
         for holds, target in targets:
             if holds(data, frame):
                 return target, data
@@ -79,7 +83,7 @@ def _plain(rules: list[_Rule], default: _Target | None, unmatched: _Failure) -> 
 def _filtered(
     rules: list[_Rule], default: _Target | None, unmatched: _Failure, effective_input: Evaluate
 ) -> Choose:
-    def choose(data: Json, frame: Frame) -> tuple[Step | None, Json]:
+    def choose(data: Json, frame: ExpressionFrame) -> tuple[Step | None, Json]:
         effective = effective_input(data, frame)
         target, leave = _chosen(rules, default, unmatched, effective, frame)
         return target, effective if leave is None else leave(data, effective, frame)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from asl.core.errors import StateError
 from asl.core.values import Json
-from asl.expr.frame import Frame as ExpressionFrame
+from asl.expr.frame import ExpressionFrame as ExpressionFrame
 from asl.program import DocumentScope, Machine, Step
 from asl.states.calls import Handover, Invocation, Lookup, Target
 from asl.states.map_data import Bucket, ItemSource
@@ -26,8 +26,8 @@ __all__ = [
     "Effects",
     "FanIn",
     "FanOut",
-    "Question",
     "Record",
+    "RequestContent",
     "Runtime",
     "ServiceCall",
     "StateFrame",
@@ -43,7 +43,7 @@ Record: TypeAlias = tuple[Any, ...]
 """One entry of the flat history: `(kind, time, frame, visit, step, ...)`."""
 
 
-class Question(NamedTuple):
+class RequestContent(NamedTuple):
     """The content of an approval request; JSON, so that a store can record it."""
 
     kind: str
@@ -484,7 +484,7 @@ class Effects(Protocol[F]):
         """Wait until the clock has reached *when*, in epoch seconds."""
         ...
 
-    def request(self, frame: F, question: Question) -> Awaitable[Json]:
+    def request(self, frame: F, question: RequestContent) -> Awaitable[Json]:
         """Return the decision on an approval request, by an approver or automatic.
 
         Raises:

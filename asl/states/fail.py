@@ -6,7 +6,7 @@ from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Severity, Wording
 from asl.core.errors import StateError
 from asl.core.values import Json, type_name
-from asl.expr.frame import Evaluate, Frame, constant
+from asl.expr.frame import Evaluate, ExpressionFrame, constant
 from asl.program import Step
 from asl.states.base import Compiler, Node, Outline, StateType, Tone, Transitions, describe_field
 from asl.states.errors import RaisedError
@@ -16,7 +16,7 @@ def compile_fail(compiler: Compiler, step: Step) -> None:
     """Compile a Fail; an absent `Error` or `Cause` stays absent in the result (C-29)."""
     error, cause = _text(compiler, "Error"), _text(compiler, "Cause")
 
-    def choose(data: Json, frame: Frame) -> tuple[Step | None, Json]:
+    def choose(data: Json, frame: ExpressionFrame) -> tuple[Step | None, Json]:
         raise RaisedError(error(data, frame), cause(data, frame))
 
     step.choose = choose
@@ -30,7 +30,7 @@ def _text(compiler: Compiler, field: str) -> Evaluate:
 
 
 def _string(evaluate: Evaluate, field: str) -> Evaluate:
-    def text(data: Json, frame: Frame) -> Json:
+    def text(data: Json, frame: ExpressionFrame) -> Json:
         value = evaluate(data, frame)
         if type(value) is not str:
             raise StateError(

@@ -6,7 +6,7 @@ from typing import TypeAlias
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt
 from asl.expr.frame import Evaluate, constant, identity
-from asl.expr.frame import Frame as ExpressionFrame
+from asl.expr.frame import ExpressionFrame as ExpressionFrame
 from asl.expr.paths import parse_path
 from asl.expr.result_path import report_conflict
 from asl.states.base import Compiler

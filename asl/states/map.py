@@ -6,7 +6,7 @@ from typing import NoReturn
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.frame import Evaluate, constant
-from asl.expr.frame import Frame as ExpressionFrame
+from asl.expr.frame import ExpressionFrame as ExpressionFrame
 from asl.program import Machine, Step, Work
 from asl.states.base import Compiler, StateType, expression_text
 from asl.states.blocks import compile_inserts

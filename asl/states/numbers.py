@@ -11,7 +11,7 @@ from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, excerpt, is_integer, is_number
-from asl.expr.frame import Evaluate, Frame
+from asl.expr.frame import Evaluate, ExpressionFrame
 from asl.states.base import Compiler, Node
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "parse_amount",
 ]
 
-Number = Callable[[Json, Frame], float]
+Number = Callable[[Json, ExpressionFrame], float]
 """`(effective input, frame) -> number`; raises StateError("States.Runtime"), or
 EvaluationFailed for the value of an expression."""
 
@@ -123,7 +123,7 @@ class _Wanted(NamedTuple):
 
 
 def _bounded(evaluate: Evaluate, wanted: _Wanted, unfit: Callable[[Json], StateError]) -> Number:
-    def given(data: Json, frame: Frame) -> float:
+    def given(data: Json, frame: ExpressionFrame) -> float:
         value = evaluate(data, frame)
         if not (wanted.belongs(value) and wanted.within(value)):
             raise unfit(value)
@@ -135,7 +135,7 @@ def _bounded(evaluate: Evaluate, wanted: _Wanted, unfit: Callable[[Json], StateE
 def _numeral(path: Evaluate, whole: bool) -> Evaluate:
     """Read a number by its text, whether that is a string or not: "2" is whole, 2.0 is not."""
 
-    def numeral(data: Json, frame: Frame) -> Json:
+    def numeral(data: Json, frame: ExpressionFrame) -> Json:
         value = path(data, frame)
         text = excerpt(value) if is_number(value) else value
         if type(text) is not str:
@@ -162,7 +162,7 @@ TimeLimits: TypeAlias = tuple[float | None, float | None]
 """Timeout and heartbeat in seconds, None for none."""
 
 
-def compile_time_limits(compiler: Compiler) -> Callable[[Json, Frame], TimeLimits] | None:
+def compile_time_limits(compiler: Compiler) -> Callable[[Json, ExpressionFrame], TimeLimits] | None:
     """Compile `(effective input, frame) -> limits`, None where there are none."""
     least = 0 if compiler.jsonata else 1  # AWS (observed)
     timeout = compile_number(compiler, "TimeoutSeconds", least, MAX_SECONDS)

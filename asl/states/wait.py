@@ -6,7 +6,7 @@ from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Wording
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt, is_integer
-from asl.expr.frame import Evaluate, Frame
+from asl.expr.frame import Evaluate, ExpressionFrame
 from asl.expr.times import Instant, instant, instant_of_java, parse_epoch, seconds_of
 from asl.program import Step
 from asl.states.base import Compiler, Node, Outline, StateType, expression_text
@@ -36,7 +36,7 @@ def compile_wait(compiler: Compiler, step: Step) -> None:
     )
 
 
-def _when(compiler: Compiler) -> Callable[[Json, Frame], float]:
+def _when(compiler: Compiler) -> Callable[[Json, ExpressionFrame], float]:
     """Return `(effective input, frame) -> wake time` in epoch seconds."""
     state = compiler.state
     if "Seconds" in state:
@@ -60,7 +60,7 @@ def _given(compiler: Compiler, field: str) -> Evaluate:
     """Compile a path whose absence has AWS's own wording for waits."""
     path, text = compiler.reference(field), compiler.state[field]
 
-    def value(data: Json, frame: Frame) -> Json:
+    def value(data: Json, frame: ExpressionFrame) -> Json:
         try:
             return path(data, frame)
         except StateError as error:
@@ -71,8 +71,8 @@ def _given(compiler: Compiler, field: str) -> Evaluate:
     return value
 
 
-def _seconds_path(path: Evaluate, text: str) -> Callable[[Json, Frame], float]:
-    def when(data: Json, frame: Frame) -> float:
+def _seconds_path(path: Evaluate, text: str) -> Callable[[Json, ExpressionFrame], float]:
+    def when(data: Json, frame: ExpressionFrame) -> float:
         seconds = path(data, frame)
         if not is_integer(seconds):
             fault = "cannot be parsed as a long value"
@@ -88,8 +88,8 @@ def _seconds_path(path: Evaluate, text: str) -> Callable[[Json, Frame], float]:
     return when
 
 
-def _timestamp_path(path: Evaluate, text: str) -> Callable[[Json, Frame], float]:
-    def when(data: Json, frame: Frame) -> float:
+def _timestamp_path(path: Evaluate, text: str) -> Callable[[Json, ExpressionFrame], float]:
+    def when(data: Json, frame: ExpressionFrame) -> float:
         moment = path(data, frame)
         if type(moment) is not str or instant(moment) is None:
             raise StateError(
@@ -104,8 +104,8 @@ def _timestamp_path(path: Evaluate, text: str) -> Callable[[Json, Frame], float]
 
 def _timestamp(
     computed: Evaluate, read: Callable[[Json], Instant | None]
-) -> Callable[[Json, Frame], float]:
-    def when(data: Json, frame: Frame) -> float:
+) -> Callable[[Json, ExpressionFrame], float]:
+    def when(data: Json, frame: ExpressionFrame) -> float:
         moment = computed(data, frame)
         found = read(moment)
         if found is None:

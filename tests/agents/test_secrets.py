@@ -19,7 +19,7 @@ import asl
 from asl.agents.file import InvalidAgents, load_bindings
 from asl.agents.http import HttpAgent
 from asl.agents.process import ProcessAgent
-from asl.agents.secrets import HIDDEN, MAX_SECRET, Discreet, hiding
+from asl.agents.secrets import HIDDEN, MAX_SECRET, SecretFilter, hiding
 from asl.engine.agent import Agent, Call
 
 from .servers import serving
@@ -232,7 +232,7 @@ def test_what_an_agent_does_with_a_secret_is_not_told(tell: Callable[[Call], Any
         "Progress": {"Enabled": True},
         "Tools": {"Audit": {"LogLevel": "full"}},
     }
-    agent = Discreet(Tells(tell), {TOLD})
+    agent = SecretFilter(Tells(tell), {TOLD})
     result = asl.run(document, {}, agents={"A": agent}, tools={"tool": seen.append})
     said = repr([result.to_json(), [each.to_json() for each in result.events], seen])
     assert TOLD not in said

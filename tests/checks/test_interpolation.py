@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asl.core.errors import ExpressionFault
-from asl.expr.frame import Evaluate, Frame
+from asl.expr.frame import Evaluate, ExpressionFrame
 from asl.expr.paths import PathUse, compile_path, parse_path
 from asl.expr.templates import Insertion, InterpolationPart, check_text, compile_text, parse_text
 
-NO_FRAME = cast(Frame, None)
+NO_FRAME = cast(ExpressionFrame, None)
 
 
 def path(text: str) -> Evaluate:

@@ -18,8 +18,8 @@ from asl.states.effects import (
     ChildWorkflow,
     FanIn,
     FanOut,
-    Question,
     Record,
+    RequestContent,
     ServiceCall,
     StateFrame,
 )
@@ -104,7 +104,7 @@ class ForeignEffects:
         await At(when)
         at.now = self.runtime.time
 
-    async def request(self, at: StateFrame, question: Question) -> Any:
+    async def request(self, at: StateFrame, question: RequestContent) -> Any:
         at.count_effect()
         return {"record": {"approval": "approve"}, "goto": None}
 

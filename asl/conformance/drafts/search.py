@@ -14,7 +14,7 @@ from asl.conformance.drafts.paths import DraftStep, RunInputs, WorkflowPath, tas
 from asl.core.values import Json, compact
 from asl.engine.result import Result
 
-__all__ = ["MORE_STEPS", "Attempts", "Found", "search"]
+__all__ = ["MORE_STEPS", "Attempts", "SearchResult", "search"]
 
 STEPS: Final = 2_500
 """Steps of all attempts for one way from one beginning."""
@@ -40,7 +40,7 @@ class Attempts:
         return result
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """What leads furthest, and what came of it."""
 
     given: RunInputs
@@ -56,13 +56,13 @@ def search(
     begins: Iterable[RunInputs],
     usual: Sequence[Json],
     attempt: Attempts,
-) -> Found:
+) -> SearchResult:
     """Return what leads through a way, or as far as anything was found to lead.
 
     It is looked for from each of *begins*, which are not none, with values that the states speak of
     and with *usual* ones. Only so many executions are tried.
     """
-    found: list[Found] = []
+    found: list[SearchResult] = []
     for given in begins:
         found.append(_further(machine, way, given, usual, attempt))
         if found[-1].taken:
@@ -76,18 +76,18 @@ def _further(
     given: RunInputs,
     usual: Sequence[Json],
     attempt: Attempts,
-) -> Found:
+) -> SearchResult:
     """Change the inputs step by step, each change leading further than the one before.
 
     Where none does, one leads on after which something else is in the way.
     """
-    best = Found(given, attempt(given), 0, False)
+    best = SearchResult(given, attempt(given), 0, False)
     reached = _reached(way, best.result)
     at, seen, least = best, {best.result.cause}, max(0, attempt.left - STEPS)
     while reached[0] and attempt.left > least and not _is_taken(machine, way, at.result):
-        other: Found | None = None
+        other: SearchResult | None = None
         for changed in _changes(machine, way[: reached[0]], at.given, usual):
-            instead = Found(changed, attempt(changed), 0, False)
+            instead = SearchResult(changed, attempt(changed), 0, False)
             further = _reached(way, instead.result)
             if further > reached:
                 best = other = instead

@@ -6,7 +6,7 @@ from typing import Any, Final
 import orjson
 
 from asl.core.codes import lookup
-from asl.core.diagnostics import Diagnostic, Related, Report, Severity
+from asl.core.diagnostics import Diagnostic, RelatedLocation, Report, Severity
 from asl.core.printable import printable, printable_json
 from asl.core.render import Reports, every_diagnostic, every_report
 from asl.core.render.text import render_text
@@ -56,7 +56,7 @@ def _diagnostic(each: Diagnostic) -> dict[str, Json]:
     }
 
 
-def _place(each: Diagnostic | Related) -> dict[str, Json]:
+def _place(each: Diagnostic | RelatedLocation) -> dict[str, Json]:
     return {
         "file": each.file,
         "line": each.line,
@@ -153,7 +153,7 @@ def _result(each: Diagnostic, index: int) -> Json:
     return result
 
 
-def _location(each: Diagnostic | Related) -> dict[str, Json]:
+def _location(each: Diagnostic | RelatedLocation) -> dict[str, Json]:
     location: dict[str, Json] = {"logicalLocations": [{"fullyQualifiedName": each.pointer or "/"}]}
     if each.file is not None:
         physical: dict[str, Json] = {"artifactLocation": {"uri": _uri(each.file)}}

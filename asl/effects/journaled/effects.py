@@ -41,8 +41,8 @@ from asl.states.effects import (
     DirectCalls,
     FanIn,
     FanOut,
-    Question,
     Record,
+    RequestContent,
     ServiceCall,
 )
 
@@ -223,7 +223,7 @@ class JournaledEffects:
         log.weight += self.answers.kept - before
         return joined
 
-    async def request(self, frame: Frame, question: Question) -> Json:
+    async def request(self, frame: Frame, question: RequestContent) -> Json:
         """Request a decision, once; the request is durable before it is sent."""
         asked = self.runtime.new_request(frame, frame.next_effect(), question)
         journal = self.journal

@@ -9,7 +9,7 @@ from asl.core.errors import ExpressionFault, StateError
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.core.work import WorkExceeded
-from asl.expr.frame import Evaluate, Frame, constant
+from asl.expr.frame import Evaluate, ExpressionFrame, constant
 from asl.expr.intrinsics.arguments import SMALL, IntrinsicFailure
 from asl.expr.intrinsics.checks import count_fault
 from asl.expr.intrinsics.grammar import (
@@ -51,7 +51,7 @@ def compile(
 
 
 def _as_on_aws(evaluate: Evaluate, text: str) -> Evaluate:
-    def attempt(data: Json, frame: Frame) -> Json:
+    def attempt(data: Json, frame: ExpressionFrame) -> Json:
         try:
             return evaluate(data, frame)
         except IntrinsicFailure as failed:
@@ -142,7 +142,7 @@ SIZED: Final = (str, list, dict)
 def _counted(name: str, apply: Callable[..., Json], parts: Sequence[_Part]) -> Evaluate:
     """Apply a function and count its work by the sizes of its arguments and of its result."""
 
-    def count(sized: Json, frame: Frame, made: bool = False) -> None:
+    def count(sized: Json, frame: ExpressionFrame, made: bool = False) -> None:
         size = len(sized) if type(sized) is str else len(sized) * CHARACTERS // MEMBERS
         try:
             frame.work.spend(size // CHARACTERS)
@@ -154,7 +154,7 @@ def _counted(name: str, apply: Callable[..., Json], parts: Sequence[_Part]) -> E
     if len(parts) == 1:
         only = _evaluate(parts[0])
 
-        def evaluate_one(data: Json, frame: Frame) -> Json:
+        def evaluate_one(data: Json, frame: ExpressionFrame) -> Json:
             value = only(data, frame)
             if type(value) in SIZED and len(value) > SMALL:
                 count(value, frame)
@@ -166,7 +166,7 @@ def _counted(name: str, apply: Callable[..., Json], parts: Sequence[_Part]) -> E
         return evaluate_one
     several = [_evaluate(part) for part in parts]
 
-    def evaluate(data: Json, frame: Frame) -> Json:
+    def evaluate(data: Json, frame: ExpressionFrame) -> Json:
         values = [part(data, frame) for part in several]
         for value in values:
             if type(value) in SIZED and len(value) > SMALL:
@@ -184,7 +184,7 @@ def _too_much_work(name: str, exceeded: WorkExceeded) -> StateError:
 
 
 def _applied_in_frame(name: str, apply: Callable[..., Json], parts: Sequence[Evaluate]) -> Evaluate:
-    def evaluate(data: Json, frame: Frame) -> Json:
+    def evaluate(data: Json, frame: ExpressionFrame) -> Json:
         try:
             return apply(frame, *[part(data, frame) for part in parts])
         except WorkExceeded as exceeded:

@@ -12,7 +12,7 @@ from asl.core.profile import Profile
 from asl.core.schemas import identity
 from asl.core.values import MAX_DEPTH, Json, compact, json_equal
 from asl.core.work import WorkMeter
-from asl.expr.frame import Frame
+from asl.expr.frame import ExpressionFrame
 from asl.expr.intrinsics.arguments import (
     SMALL,
     array,
@@ -48,7 +48,7 @@ def partition(profile: Profile, items: Json, size: Json) -> Json:
     return [items[start : start + step] for start in range(0, len(items), step)]
 
 
-def contains(profile: Profile, frame: Frame, items: Json, wanted: Json) -> Json:
+def contains(profile: Profile, frame: ExpressionFrame, items: Json, wanted: Json) -> Json:
     """`States.ArrayContains(array, value)`: whether an element equals the value, as JSON.
 
     AWS compares printed values, so 1 equals "1" there.
@@ -109,7 +109,7 @@ def length(items: Json) -> Json:
     return len(array("States.ArrayLength", 1, items))
 
 
-def unique(profile: Profile, frame: Frame, items: Json) -> Json:
+def unique(profile: Profile, frame: ExpressionFrame, items: Json) -> Json:
     """`States.ArrayUnique(array)`: the first of equal elements, in order.
 
     On AWS in the order of a hash set, in which 1 and 1.0 differ.
@@ -188,7 +188,7 @@ def json_merge(profile: Profile, one: Json, other: Json, deep: Json) -> Json:
     return {**mapping(name, 1, one), **mapping(name, 2, other)}
 
 
-def merge(profile: Profile, frame: Frame, *objects: Json) -> Json:
+def merge(profile: Profile, frame: ExpressionFrame, *objects: Json) -> Json:
     """`States.Merge(o, ...)`: merge deeply: arrays are joined, otherwise the later value wins.
 
     Null arguments are skipped.

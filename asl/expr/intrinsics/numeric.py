@@ -10,7 +10,7 @@ from math import floor, isinf
 from asl.core.profile import Profile
 from asl.core.values import MAX_DIGITS, MAX_INTEGER, Json
 from asl.core.work import WorkMeter
-from asl.expr.frame import Frame
+from asl.expr.frame import ExpressionFrame
 from asl.expr.intrinsics.arguments import (
     SMALL,
     TEXT_READ,
@@ -82,7 +82,7 @@ def multiply(one: Json, other: Json) -> Json:
     return shortest(name, _EXACT.multiply(_decimal(left), _decimal(right)))
 
 
-def random(profile: Profile, frame: Frame, *bounds: Json) -> Json:
+def random(profile: Profile, frame: ExpressionFrame, *bounds: Json) -> Json:
     """`States.MathRandom(start, end[, seed])`: an integer, start inclusive, end exclusive.
 
     The same seed gives the same number: `random.Random(seed).randrange(start, end)` of Python.
@@ -136,12 +136,12 @@ BYTES_PER_TOKEN = 4
 """Bytes of text in one token of an estimate."""
 
 
-def token_count(profile: Profile, frame: Frame, value: Json) -> Json:
+def token_count(profile: Profile, frame: ExpressionFrame, value: Json) -> Json:
     """`States.TokenCount(v)`: an estimate of one token for each started 4 bytes of text."""
     return tokens_of("States.TokenCount", value, profile, frame.work)
 
 
-def truncate(profile: Profile, frame: Frame, value: Json, max_tokens: Json) -> Json:
+def truncate(profile: Profile, frame: ExpressionFrame, value: Json, max_tokens: Json) -> Json:
     """`States.Truncate(s, maxTokens)`: whole characters of at most that many tokens, then `...`.
 
     Text that fits is returned unchanged.
@@ -164,17 +164,17 @@ def truncate(profile: Profile, frame: Frame, value: Json, max_tokens: Json) -> J
     return prefix[:limit].decode(errors="ignore") + "..."
 
 
-def current_cost(frame: Frame) -> Json:
+def current_cost(frame: ExpressionFrame) -> Json:
     """`States.CurrentCost()`: the cost of the whole execution so far."""
     return shortest("States.CurrentCost", frame.usage.cost)
 
 
-def current_tokens(frame: Frame) -> Json:
+def current_tokens(frame: ExpressionFrame) -> Json:
     """`States.CurrentTokens()`: the tokens of the whole execution so far."""
     return frame.usage.tokens
 
 
-def remaining_budget(frame: Frame) -> Json:
+def remaining_budget(frame: ExpressionFrame) -> Json:
     """`States.RemainingBudget()`: the unspent budget, null without a limit."""
     usage = frame.usage
     if usage.max_cost is None:
@@ -182,7 +182,7 @@ def remaining_budget(frame: Frame) -> Json:
     return shortest("States.RemainingBudget", max(usage.max_cost - usage.cost, Decimal(0)))
 
 
-def estimate_cost(profile: Profile, frame: Frame, value: Json, model: Json) -> Json:
+def estimate_cost(profile: Profile, frame: ExpressionFrame, value: Json, model: Json) -> Json:
     """`States.EstimateCost(v, model)`: the price of the value's tokens as input of the model.
 
     Raises:

@@ -10,7 +10,7 @@ from asl.core.java import java_text, json_text
 from asl.core.lazy import lazy_pattern
 from asl.core.profile import Profile
 from asl.core.values import Json, compact
-from asl.expr.frame import Frame
+from asl.expr.frame import ExpressionFrame
 from asl.expr.intrinsics.arguments import SMALL, encodable, failure, number, string, text_of
 
 FORMAT = "States.Format"
@@ -124,7 +124,7 @@ def _printed(
     return text_of(FORMAT, value, limit, java_text if profile.java_format else compact)
 
 
-def split(frame: Frame, text: Json, delimiters: Json) -> Json:
+def split(frame: ExpressionFrame, text: Json, delimiters: Json) -> Json:
     """`States.StringSplit(s, delimiters)`: the non-empty pieces between the listed characters."""
     text = string("States.StringSplit", 1, text)
     delimiters = string("States.StringSplit", 2, delimiters)
@@ -177,7 +177,7 @@ def canonical_algorithm(name: str) -> str | None:
     return next((known for known, wanted in ALGORITHMS.items() if wanted == python), None)
 
 
-def hash_(profile: Profile, frame: Frame, data: Json, algorithm: Json) -> Json:
+def hash_(profile: Profile, frame: ExpressionFrame, data: Json, algorithm: Json) -> Json:
     """`States.Hash(data, algorithm)` in lower-case hexadecimal; non-strings as compact JSON.
 
     Raises:
@@ -195,7 +195,7 @@ def hash_(profile: Profile, frame: Frame, data: Json, algorithm: Json) -> Json:
     return hashlib.new(ALGORITHMS[known], text.encode(), usedforsecurity=False).hexdigest()
 
 
-def uuid(frame: Frame) -> Json:
+def uuid(frame: ExpressionFrame) -> Json:
     """`States.UUID()`: a random (version 4) UUID in lower case."""
     from uuid import UUID
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from asl.core.values import MAX_DEPTH, SURROGATE, Json
 from asl.core.work import WorkMeter
-from asl.expr.frame import Frame
+from asl.expr.frame import ExpressionFrame
 from asl.expr.jsonata import calls, parser
 from asl.expr.jsonata.analysis import FLAT, Nesting, ParsedTree, certain_failures, constant, nesting
 from asl.expr.jsonata.calls import NativeFunction
@@ -108,7 +108,7 @@ class Query:
         return certain_failures(tree, bool(self.shape.shadowed))
 
     def __call__(
-        self, bindings: Mapping[str, Json], frame: Frame, meter: WorkMeter | None = None
+        self, bindings: Mapping[str, Json], frame: ExpressionFrame, meter: WorkMeter | None = None
     ) -> Json | Undefined:
         """Evaluate the query.
 

@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 from asl.core.values import Json
 from asl.core.work import LIMITS as LIMITS_OF_WORK
 from asl.core.work import Quantity, WorkLimits, WorkMeter
-from asl.expr.frame import Frame
+from asl.expr.frame import ExpressionFrame
 from asl.expr.jsonata.analysis import Nesting
 from asl.expr.jsonata.faults import QueryFault, fault
 from asl.expr.jsonata.javascript import UNDEFINED, Value
@@ -61,7 +61,7 @@ class QueryRun(WorkMeter):
     def __init__(
         self,
         bindings: Mapping[str, Json],
-        frame: Frame,
+        frame: ExpressionFrame,
         bounds: QueryLimits,
         texts: tuple[str, ...] = (),
     ) -> None:

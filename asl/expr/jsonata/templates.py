@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from asl.core.errors import EvaluationFailed
 from asl.core.values import Json, excerpt, type_name
-from asl.expr.frame import Evaluate, Frame, constant
+from asl.expr.frame import Evaluate, ExpressionFrame, constant
 from asl.expr.jsonata import UNDEFINED, Query, QueryFault, limits, parse
 from asl.expr.jsonata.faults import INTERNAL, OF_AWS, UNSUPPORTED
 from asl.expr.jsonata.functions.dialects import DirectCall
@@ -73,7 +73,12 @@ def compile_typed(text: str, site: ExpressionSite, kind: str) -> Evaluate:
 
 
 def _typed(
-    query: Query, site: ExpressionSite, kind: str, evaluate: Evaluate, states: Json, frame: Frame
+    query: Query,
+    site: ExpressionSite,
+    kind: str,
+    evaluate: Evaluate,
+    states: Json,
+    frame: ExpressionFrame,
 ) -> Json:
     value = evaluate(states, frame)
     if type_name(value) != kind:
@@ -91,7 +96,7 @@ def _compile_query(query: Query, site: ExpressionSite) -> Evaluate:
     return evaluate if query.direct is None else partial(_call_directly, query.direct, evaluate)
 
 
-def _evaluate(query: Query, site: ExpressionSite, states: Json, frame: Frame) -> Json:
+def _evaluate(query: Query, site: ExpressionSite, states: Json, frame: ExpressionFrame) -> Json:
     shape = query.shape
     if shape.in_context:
         states = {**states, "context": whole_context(frame, site)}
@@ -124,6 +129,8 @@ def _describe(query: Query, site: ExpressionSite) -> str:
     return f"The JSONata expression '{query.source}' specified for the field '{site.field}'"
 
 
-def _call_directly(direct: DirectCall, evaluate: Evaluate, states: Json, frame: Frame) -> Json:
+def _call_directly(
+    direct: DirectCall, evaluate: Evaluate, states: Json, frame: ExpressionFrame
+) -> Json:
     value = direct(states)
     return evaluate(states, frame) if value is UNDEFINED else value

@@ -7,7 +7,7 @@ from asl.core.errors import StateError
 from asl.core.profile import Missing
 from asl.core.values import Json, excerpt
 from asl.core.work import WorkExceeded
-from asl.expr.frame import Evaluate, Frame, StateView, identity
+from asl.expr.frame import Evaluate, ExpressionFrame, StateView, identity
 from asl.expr.paths import jayway
 from asl.expr.paths.amazon import is_past_end
 from asl.expr.paths.segments import Path
@@ -47,7 +47,7 @@ def _look_up(path: Path, use: PathUse) -> Evaluate:
     return _definite(path, use)
 
 
-Search: TypeAlias = Callable[[Json, Json, Frame], Json]
+Search: TypeAlias = Callable[[Json, Json, ExpressionFrame], Json]
 """`(document, data, frame) -> value`; the data is that of the state, for messages."""
 
 
@@ -59,7 +59,7 @@ def _searched(path: Path, use: PathUse, search: Search) -> Evaluate:
     if name is None:
         return lambda data, frame: search(data, data, frame)
 
-    def in_variable(data: Json, frame: Frame) -> Json:
+    def in_variable(data: Json, frame: ExpressionFrame) -> Json:
         if name not in frame.variables:
             return not_found(path, data, frame, use)
         return search(frame.variables[name], data, frame)
@@ -70,7 +70,7 @@ def _searched(path: Path, use: PathUse, search: Search) -> Evaluate:
 def _standard(path: Path) -> Search:
     segments, in_context = path.segments, path.root == "$$"
 
-    def search(document: Json, data: Json, frame: Frame) -> Json:
+    def search(document: Json, data: Json, frame: ExpressionFrame) -> Json:
         return select(segments, document, data if in_context else document)
 
     return search
@@ -79,7 +79,7 @@ def _standard(path: Path) -> Search:
 def _amazon(path: Path, use: PathUse) -> Search:
     find, definite = jayway.compile_segments(path.segments), path.definite
 
-    def search(document: Json, data: Json, frame: Frame) -> Json:
+    def search(document: Json, data: Json, frame: ExpressionFrame) -> Json:
         try:
             found = find(document)
         except jayway.PathFailure as failure:
@@ -105,7 +105,7 @@ def _definite(path: Path, use: PathUse) -> Evaluate:
     if len(keys) == 1:
         (only,) = keys
 
-        def one(data: Json, frame: Frame) -> Json:
+        def one(data: Json, frame: ExpressionFrame) -> Json:
             try:
                 return data[only]
             except (KeyError, TypeError):
@@ -115,7 +115,7 @@ def _definite(path: Path, use: PathUse) -> Evaluate:
     if len(keys) == 2:
         first, second = keys
 
-        def two(data: Json, frame: Frame) -> Json:
+        def two(data: Json, frame: ExpressionFrame) -> Json:
             try:
                 return data[first][second]
             except (KeyError, TypeError):
@@ -124,7 +124,7 @@ def _definite(path: Path, use: PathUse) -> Evaluate:
         return two
     first, second, third = keys
 
-    def three(data: Json, frame: Frame) -> Json:
+    def three(data: Json, frame: ExpressionFrame) -> Json:
         try:
             return data[first][second][third]
         except (KeyError, TypeError):
@@ -134,7 +134,12 @@ def _definite(path: Path, use: PathUse) -> Evaluate:
 
 
 def _walk(
-    path: Path, keys: tuple[str | int, ...], start: Json, data: Json, frame: Frame, use: PathUse
+    path: Path,
+    keys: tuple[str | int, ...],
+    start: Json,
+    data: Json,
+    frame: ExpressionFrame,
+    use: PathUse,
 ) -> Json:
     node: Any = start
     for key in keys:
@@ -152,7 +157,7 @@ def _from_context(path: Path, use: PathUse) -> Evaluate:
     if path.definite and path.segments and type(path.segments[0]) is str:
         root, rest = path.segments[0], path.keys[1:]
 
-        def member(data: Json, frame: Frame) -> Json:
+        def member(data: Json, frame: ExpressionFrame) -> Json:
             try:
                 node = frame.context(root, use)
             except KeyError:
@@ -166,7 +171,7 @@ def _from_context(path: Path, use: PathUse) -> Evaluate:
 CONTEXT_ROOTS = ("Execution", "State", "StateMachine", "Map", "Checkpoint")
 
 
-def whole_context(frame: Frame, at: StateView) -> dict[str, Json]:
+def whole_context(frame: ExpressionFrame, at: StateView) -> dict[str, Json]:
     """Return the whole context object with every member that exists now."""
     whole: dict[str, Json] = {}
     for root in (*CONTEXT_ROOTS, "Task") if at.token else CONTEXT_ROOTS:
@@ -180,7 +185,7 @@ def whole_context(frame: Frame, at: StateView) -> dict[str, Json]:
 def _from_variable(path: Path, use: PathUse) -> Evaluate:
     name, keys = path.root, path.keys
 
-    def value(data: Json, frame: Frame) -> Json:
+    def value(data: Json, frame: ExpressionFrame) -> Json:
         try:
             node = frame.variables[name]
         except KeyError:
@@ -191,7 +196,11 @@ def _from_variable(path: Path, use: PathUse) -> Evaluate:
 
 
 def not_found(
-    path: Path, data: Json, frame: Frame, use: PathUse, failure: jayway.PathFailure | None = None
+    path: Path,
+    data: Json,
+    frame: ExpressionFrame,
+    use: PathUse,
+    failure: jayway.PathFailure | None = None,
 ) -> Json:
     """Handle a missing value: return null, or raise StateError (Specification 3.3)."""
     if use.missing is Missing.NULL or (_past_end_is_null(use) and is_past_end(path, data)):
@@ -228,7 +237,7 @@ def _past_end_is_null(use: PathUse) -> bool:
     return use.aws and use.call is None and use.field.endswith(".$")
 
 
-def _document(path: Path, data: Json, frame: Frame, use: PathUse) -> Json:
+def _document(path: Path, data: Json, frame: ExpressionFrame, use: PathUse) -> Json:
     """Return the document that a path applies to."""
     if path.root == "$":
         return data

@@ -8,7 +8,7 @@ from asl.core.values import Json
 from asl.core.work import WorkMeter
 
 __all__ = [
-    "Computed",
+    "ComputedSegment",
     "Descend",
     "Filter",
     "Path",
@@ -72,13 +72,15 @@ class Pick(NamedTuple):
     members: tuple[str, ...]
 
 
-class Computed(NamedTuple):
+class ComputedSegment(NamedTuple):
     """`[(@.length-1)]` in an AWS path: the element at the length plus an offset."""
 
     offset: int
 
 
-Segment: TypeAlias = str | int | Wildcard | Slice | Union | Filter | Descend | Pick | Computed
+Segment: TypeAlias = (
+    str | int | Wildcard | Slice | Union | Filter | Descend | Pick | ComputedSegment
+)
 Test: TypeAlias = Callable[[Json, PathEvaluation], bool]
 """A compiled filter: `(candidate, evaluation) -> holds`."""
 

@@ -28,7 +28,7 @@ MAX_STEPS: Final = 100
 class Instance(NamedTuple):
     """A block, with `each` and `count` of one of its instances."""
 
-    block: syntax.Block
+    block: syntax.HclBlock
     names: Mapping[str, SourcePart]
 
 
@@ -53,7 +53,7 @@ class TerraformTemplate:
         return instance_name(name.removeprefix("module."))
 
     def block_instances(
-        self, block: syntax.Block, base: str, context: ReadContext
+        self, block: syntax.HclBlock, base: str, context: ReadContext
     ) -> Iterator[tuple[str, Instance]]:
         """Yield the state machines of a block: one for each value of `for_each` or `count`."""
         evaluator, scope = Evaluator(self.folder, context), Scope(self.source)
@@ -84,7 +84,7 @@ class TerraformTemplate:
         )
 
 
-def _name(block: syntax.Block) -> str | None:
+def _name(block: syntax.HclBlock) -> str | None:
     """Return the name of the state machine that a block declares, None for other blocks."""
     if block.kind == "resource" and len(block.labels) == 2 and block.labels[0] == KIND:
         return block.labels[1]
@@ -101,30 +101,34 @@ class _Machine:
         self.reading = evaluator.reading
         self.name = name
 
-    def document(self, node: syntax.Node, scope: Scope) -> Document:
+    def document(self, node: syntax.HclNode, scope: Scope) -> Document:
         node, scope = self.origin(node, scope)
-        if isinstance(node, syntax.Call) and node.name == "jsonencode" and len(node.arguments) == 1:
+        if (
+            isinstance(node, syntax.HclCall)
+            and node.name == "jsonencode"
+            and len(node.arguments) == 1
+        ):
             node, scope = self.origin(node.arguments[0], scope)
-            if isinstance(node, syntax.Call) and node.name in ("jsondecode", "yamldecode"):
+            if isinstance(node, syntax.HclCall) and node.name in ("jsondecode", "yamldecode"):
                 return self.decode(node, scope)
             part = self.evaluator.fill_unknown(self.evaluator.value(node, scope), scope)
             return document_from_part(part, scope.source, self.reading, self.name)
         return document_from_text(*self.text(node, scope), self.reading, self.name)
 
-    def decode(self, node: syntax.Call, scope: Scope) -> Document:
+    def decode(self, node: syntax.HclCall, scope: Scope) -> Document:
         (argument,) = calls.checked_arguments(self.evaluator, node, scope, 1)
         text, source = self.text(*self.origin(argument, scope))
         read = document_from_yaml if node.name == "yamldecode" else document_from_text
         return read(text, source, self.reading, self.name)
 
-    def text(self, node: syntax.Node, scope: Scope) -> tuple[TrackedText, Source]:
+    def text(self, node: syntax.HclNode, scope: Scope) -> tuple[TrackedText, Source]:
         """Return the text of an expression, and the file that contains it."""
         match node:
-            case syntax.Call(name="file" | "templatefile"):
+            case syntax.HclCall(name="file" | "templatefile"):
                 return calls.read_template_call(self.evaluator, node, scope)
-            case syntax.Attribute(
-                of=syntax.Attribute(
-                    of=syntax.Attribute(of=syntax.Name(name="data"), name="template_file"),
+            case syntax.HclAttribute(
+                of=syntax.HclAttribute(
+                    of=syntax.HclAttribute(of=syntax.HclName(name="data"), name="template_file"),
                     name=name,
                 ),
                 name="rendered",
@@ -132,18 +136,18 @@ class _Machine:
                 return calls.render_template_file(self.evaluator, *block)
         return self.evaluator.text(node, scope), scope.source
 
-    def origin(self, node: syntax.Node, scope: Scope) -> tuple[syntax.Node, Scope]:
+    def origin(self, node: syntax.HclNode, scope: Scope) -> tuple[syntax.HclNode, Scope]:
         """Return an expression and its scope after following names and conditions."""
         for _ in range(MAX_STEPS):
             match node:
-                case syntax.TemplateExpression(quoted=True, parts=[syntax.Node() as only]):
+                case syntax.TemplateExpression(quoted=True, parts=[syntax.HclNode() as only]):
                     node = only
-                case syntax.Condition():
+                case syntax.HclCondition():
                     try:
                         node = node.yes if self.evaluator.decide(node.test, scope) else node.no
                     except UnknownResult:
                         return node, scope
-                case syntax.Attribute(of=syntax.Name(name="local"), name=name) if (
+                case syntax.HclAttribute(of=syntax.HclName(name="local"), name=name) if (
                     f"local.{name}" not in self.reading.given
                     and (found := self.evaluator.folder.local(name)) is not None
                 ):

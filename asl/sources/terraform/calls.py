@@ -10,7 +10,7 @@ from asl.core.opaque import PLACEHOLDER
 from asl.core.source import Source
 from asl.core.values import Json, compact
 from asl.core.work import WorkExceeded
-from asl.sources.definition import SourcePart, Unknown
+from asl.sources.definition import SourcePart, UnknownValue
 from asl.sources.terraform import parser, syntax
 from asl.sources.terraform.functions import FUNCTIONS, METERED, PAIRING
 from asl.sources.terraform.scope import EvaluatorProtocol, Scope, UnknownResult
@@ -29,7 +29,7 @@ REFUSALS: Final = (TypeError, ValueError, LookupError, AttributeError, StopItera
 """Errors of functions for invalid arguments."""
 
 
-def call(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
+def call(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
     """Return the result of a call.
 
     Raises:
@@ -71,19 +71,19 @@ def _items(value: Json) -> int:
 
 
 def _argument_error(
-    evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope, reason: str
+    evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope, reason: str
 ) -> InvalidDocument:
     message = f"the arguments of {node.name}() are invalid"
     return evaluator.error(node, scope, message, reason or None)
 
 
 def _argument_values(
-    evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope
+    evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope
 ) -> Iterator[SourcePart]:
     """Yield the values of the arguments; raises UnknownResult for an unknown one."""
     for index, argument in enumerate(node.arguments):
         part = evaluator.value(argument, scope)
-        if isinstance(part.value, Unknown):
+        if isinstance(part.value, UnknownValue):
             raise UnknownResult
         if node.spread and index == len(node.arguments) - 1 and isinstance(part.value, list):
             yield from part.value
@@ -91,7 +91,7 @@ def _argument_values(
             yield part
 
 
-def _merge(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
+def _merge(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
     members: dict[str, SourcePart] = {}
     for part in _argument_values(evaluator, node, scope):
         if not isinstance(part.value, dict):
@@ -101,7 +101,7 @@ def _merge(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> Sou
     return SourcePart(members, node.at)
 
 
-def _concat(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
+def _concat(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
     items: list[SourcePart] = []
     for part in _argument_values(evaluator, node, scope):
         if not isinstance(part.value, list):
@@ -111,13 +111,13 @@ def _concat(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> So
     return SourcePart(items, node.at)
 
 
-def _encode_json(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
+def _encode_json(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
     (argument,) = checked_arguments(evaluator, node, scope, 1)
     part = evaluator.fill_unknown(evaluator.value(argument, scope), scope)
     return evaluator.constant(compact(evaluator.json(part, scope)), scope, node.at)
 
 
-def _decode_yaml(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
+def _decode_yaml(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
     (argument,) = checked_arguments(evaluator, node, scope, 1)
     text = evaluator.json(evaluator.value(argument, scope), scope)
     value, _, faults = yaml_text.loads(str(text), evaluator.reading.limits)
@@ -126,7 +126,7 @@ def _decode_yaml(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) 
     return evaluator.constant(value, scope, node.at)
 
 
-def _try(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
+def _try(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
     """`try`: the first argument that can be evaluated."""
     for argument in node.arguments[:-1]:
         try:
@@ -138,7 +138,7 @@ def _try(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> Sourc
     )
 
 
-def _can(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
+def _can(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
     """`can`: whether the argument can be evaluated."""
     (argument,) = checked_arguments(evaluator, node, scope, 1)
     try:
@@ -148,18 +148,20 @@ def _can(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> Sourc
     return SourcePart(True, node.at)
 
 
-def _file_content(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
+def _file_content(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
     text, _ = read_template_call(evaluator, node, scope)
     return evaluator.constant(text.string, scope, node.at)
 
 
-def _file_exists(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
+def _file_exists(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
     (argument,) = checked_arguments(evaluator, node, scope, 1)
     path = evaluator.text(argument, scope).string
     return SourcePart(os.path.isfile(evaluator.reading.place(path, scope.source, node.at)), node.at)
 
 
-def _template_string(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope) -> SourcePart:
+def _template_string(
+    evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope
+) -> SourcePart:
     """`templatestring`: a text used as a template."""
     template, values = checked_arguments(evaluator, node, scope, 2)
     text = evaluator.json(evaluator.value(template, scope), scope)
@@ -174,8 +176,8 @@ def _template_string(evaluator: EvaluatorProtocol, node: syntax.Call, scope: Sco
 
 
 def checked_arguments(
-    evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope, *counts: int
-) -> list[syntax.Node]:
+    evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope, *counts: int
+) -> list[syntax.HclNode]:
     """Return the arguments of a call, checked for their number.
 
     Raises:
@@ -187,7 +189,7 @@ def checked_arguments(
 
 
 def read_template_call(
-    evaluator: EvaluatorProtocol, node: syntax.Call, scope: Scope
+    evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope
 ) -> tuple[TrackedText, Source]:
     """Return the text of `file` or `templatefile`, with its variables replaced.
 
@@ -207,7 +209,7 @@ def read_template_call(
 
 
 def render_template_file(
-    evaluator: EvaluatorProtocol, block: syntax.Block, source: Source
+    evaluator: EvaluatorProtocol, block: syntax.HclBlock, source: Source
 ) -> tuple[TrackedText, Source]:
     """Return the text of the data source `render_template_file`.
 
@@ -221,9 +223,9 @@ def render_template_file(
             values = {k: evaluator.value(v, scope) for k, v in inner.body.attributes.items()}
     template = attributes.get("template")
     match template:
-        case syntax.TemplateExpression(quoted=True, parts=[syntax.Node() as only]):
+        case syntax.TemplateExpression(quoted=True, parts=[syntax.HclNode() as only]):
             template = only
-    if not isinstance(template, syntax.Call) or template.name != "file":
+    if not isinstance(template, syntax.HclCall) or template.name != "file":
         at = template.at if template else block.at
         message = "'template' of the data source template_file must be file(...)"
         raise evaluator.reading.error(source, at, "READ-16", message)
@@ -246,7 +248,7 @@ def _render(
 
 
 EVALUATED_FUNCTIONS: Final[
-    Mapping[str, Callable[[EvaluatorProtocol, syntax.Call, Scope], SourcePart]]
+    Mapping[str, Callable[[EvaluatorProtocol, syntax.HclCall, Scope], SourcePart]]
 ] = {
     "can": _can,
     "concat": _concat,

@@ -10,7 +10,7 @@ from asl.core.diagnostics import InvalidDocument, did_you_mean
 from asl.core.source import Source
 from asl.core.values import Json, compact, is_number, json_equal
 from asl.sources.aws_resources import ACTIVITY, FUNCTION, MACHINE
-from asl.sources.definition import SourcePart, Unknown
+from asl.sources.definition import SourcePart, UnknownValue
 from asl.sources.read_context import ACCOUNT, PARTITION, REGION, ReadContext
 from asl.sources.terraform import syntax
 from asl.sources.terraform.calls import call, render_template_file
@@ -64,12 +64,12 @@ class Evaluator:
         """Evaluated names."""
 
     def error(
-        self, node: syntax.Node, scope: Scope, message: str, hint: str | None = None
+        self, node: syntax.HclNode, scope: Scope, message: str, hint: str | None = None
     ) -> InvalidDocument:
         """Return the error of an expression."""
         return self.reading.error(scope.source, node.at, "READ-16", message, hint)
 
-    def value(self, node: syntax.Node, scope: Scope) -> SourcePart:
+    def value(self, node: syntax.HclNode, scope: Scope) -> SourcePart:
         """Return the value of an expression; raises InvalidDocument for an invalid one."""
         self.reading.count(scope.source, node.at)
         self.depth += 1
@@ -79,13 +79,13 @@ class Evaluator:
         try:
             return VALUES[type(node)](self, node, scope)
         except UnknownResult:
-            return SourcePart(Unknown(scope.source_text(node)), node.at)
+            return SourcePart(UnknownValue(scope.source_text(node)), node.at)
         finally:
             self.depth -= 1
 
     # Values as texts, conditions and JSON --------------------------------------------------------
 
-    def text(self, node: syntax.Node, scope: Scope) -> TrackedText:
+    def text(self, node: syntax.HclNode, scope: Scope) -> TrackedText:
         """Return the value of an expression as text; a stand-in if it is unknown.
 
         Raises:
@@ -94,14 +94,14 @@ class Evaluator:
         value = self.value(node, scope).value
         if isinstance(value, TrackedText):
             return value
-        if isinstance(value, Unknown):
+        if isinstance(value, UnknownValue):
             return self.stand_in(value, scope, node.at)
         if isinstance(value, dict | list) or value is None:
             hint = "convert it with jsonencode" if value is not None else None
             raise self.error(node, scope, "a string is expected here", hint)
         return self.reading.insert(text_of(value), scope.source, node.at)
 
-    def stand_in(self, unknown: Unknown, scope: Scope, at: int) -> TrackedText:
+    def stand_in(self, unknown: UnknownValue, scope: Scope, at: int) -> TrackedText:
         """Return the caller's value or the placeholder of an unknown value."""
         given = self.reading.value(unknown.text)
         if given is None:
@@ -116,7 +116,7 @@ class Evaluator:
         """Return the value with stand-ins for its unknown parts."""
         self.reading.count(scope.source, part.at)
         value = part.value
-        if isinstance(value, Unknown):
+        if isinstance(value, UnknownValue):
             return SourcePart(self.stand_in(value, scope, part.at), part.at, part.key_at)
         if isinstance(value, dict):
             each = {key: self.fill_unknown(item, scope) for key, item in value.items()}
@@ -127,7 +127,7 @@ class Evaluator:
             )
         return part
 
-    def decide(self, node: syntax.Node, scope: Scope) -> bool:
+    def decide(self, node: syntax.HclNode, scope: Scope) -> bool:
         """Return the value of a condition; raises UnknownResult if it is known after deployment."""
         value = self.json(self.value(node, scope), scope)
         if type(value) is not bool and value not in ("true", "false"):
@@ -138,7 +138,7 @@ class Evaluator:
         """Return the value as JSON; raises UnknownResult if a part is known after deployment."""
         self.reading.count(scope.source, part.at)
         value = part.value
-        if isinstance(value, Unknown):
+        if isinstance(value, UnknownValue):
             raise UnknownResult
         if isinstance(value, TrackedText):
             self.reading.spend(len(value.string), scope.source, part.at)
@@ -164,14 +164,14 @@ class Evaluator:
 
     # Expressions ---------------------------------------------------------------------------------
 
-    def literal(self, node: syntax.Literal, scope: Scope) -> SourcePart:
+    def literal(self, node: syntax.HclLiteral, scope: Scope) -> SourcePart:
         value = node.value
         return SourcePart(
             TrackedText.from_source(value, node.at) if type(value) is str else value, node.at
         )
 
     def template(self, node: syntax.TemplateExpression, scope: Scope) -> SourcePart:
-        if node.quoted and len(node.parts) == 1 and isinstance(node.parts[0], syntax.Node):
+        if node.quoted and len(node.parts) == 1 and isinstance(node.parts[0], syntax.HclNode):
             return self.value(node.parts[0], scope)
         texts = [
             part if isinstance(part, TrackedText) else self.text(part, scope) for part in node.parts
@@ -181,24 +181,24 @@ class Evaluator:
         self.reading.count(scope.source, node.at, len(whole.runs))
         return SourcePart(whole, node.at)
 
-    def repeat(self, node: syntax.Repeat, scope: Scope) -> SourcePart:
+    def repeat(self, node: syntax.HclRepeat, scope: Scope) -> SourcePart:
         texts = [self.text(node.body, inner) for inner in self.iterate(node, scope)]
         return SourcePart(join_texts(texts, node.at), node.at)
 
-    def condition(self, node: syntax.Condition, scope: Scope) -> SourcePart:
+    def condition(self, node: syntax.HclCondition, scope: Scope) -> SourcePart:
         return self.value(node.yes if self.decide(node.test, scope) else node.no, scope)
 
-    def array(self, node: syntax.Tuple, scope: Scope) -> SourcePart:
+    def array(self, node: syntax.HclTuple, scope: Scope) -> SourcePart:
         return SourcePart([self.value(item, scope) for item in node.items], node.at)
 
-    def record(self, node: syntax.Object, scope: Scope) -> SourcePart:
+    def record(self, node: syntax.HclObject, scope: Scope) -> SourcePart:
         members: dict[str, SourcePart] = {}
         for key, item in node.items:
             part = self.value(item, scope)
             members[self.text(key, scope).string] = SourcePart(part.value, part.at, key.at)
         return SourcePart(members, node.at)
 
-    def loop(self, node: syntax.For, scope: Scope) -> SourcePart:
+    def loop(self, node: syntax.HclFor, scope: Scope) -> SourcePart:
         items: list[SourcePart] = []
         members: dict[str, SourcePart] = {}
         for inner in self.iterate(node, scope):
@@ -217,7 +217,7 @@ class Evaluator:
                 group.append(part)
         return SourcePart(items if node.key is None else members, node.at)
 
-    def iterate(self, node: syntax.For | syntax.Repeat, scope: Scope) -> Iterator[Scope]:
+    def iterate(self, node: syntax.HclFor | syntax.HclRepeat, scope: Scope) -> Iterator[Scope]:
         """Yield the scope of every iteration of a loop.
 
         Raises:
@@ -225,7 +225,7 @@ class Evaluator:
             UnknownResult: The collection is known only after deployment.
         """
         over = self.value(node.over, scope).value
-        if isinstance(over, Unknown):
+        if isinstance(over, UnknownValue):
             raise UnknownResult
         at = node.over.at
         pairs: list[tuple[Json, SourcePart]]
@@ -240,7 +240,7 @@ class Evaluator:
             yield scope.extend(dict(zip(node.names, each, strict=True)))
 
     def instances(
-        self, attributes: Mapping[str, syntax.Node], scope: Scope
+        self, attributes: Mapping[str, syntax.HclNode], scope: Scope
     ) -> list[tuple[str, Mapping[str, SourcePart]]]:
         """Return the instances of a block: the suffix `["key"]` or `[index]` of each, and its
         `each` or `count`.
@@ -270,7 +270,7 @@ class Evaluator:
         """Return the text of a part, empty for anything else."""
         return part.value.string if isinstance(part.value, TrackedText) else ""
 
-    def operation(self, node: syntax.Operation, scope: Scope) -> SourcePart:
+    def operation(self, node: syntax.HclOperation, scope: Scope) -> SourcePart:
         """Return the result of an operator.
 
         Raises:
@@ -296,14 +296,14 @@ class Evaluator:
         whole = type(outcome) is float and outcome.is_integer()
         return SourcePart(int(outcome) if whole else outcome, node.at)
 
-    def splat(self, node: syntax.Splat, scope: Scope) -> SourcePart:
+    def splat(self, node: syntax.HclSplat, scope: Scope) -> SourcePart:
         """Return the values of an expression for every item.
 
         Raises:
             UnknownResult: The items are known only after deployment.
         """
         over = self.value(node.of, scope)
-        if isinstance(over.value, Unknown):
+        if isinstance(over.value, UnknownValue):
             raise UnknownResult
         items = over.value if isinstance(over.value, list) else [over]
         each = [self.value(node.each, scope.extend({syntax.ITEM: item})) for item in items]
@@ -311,14 +311,14 @@ class Evaluator:
 
     # References ----------------------------------------------------------------------------------
 
-    def reference(self, node: syntax.Node, scope: Scope) -> SourcePart:
+    def reference(self, node: syntax.HclNode, scope: Scope) -> SourcePart:
         """Return the value of a name with attributes and indices."""
-        steps: list[syntax.Attribute | syntax.Index] = []
-        while isinstance(node, syntax.Attribute | syntax.Index):
+        steps: list[syntax.HclAttribute | syntax.HclIndex] = []
+        while isinstance(node, syntax.HclAttribute | syntax.HclIndex):
             steps.append(node)
             node = node.of
         steps.reverse()
-        if not isinstance(node, syntax.Name):
+        if not isinstance(node, syntax.HclName):
             part = self.value(node, scope)
         elif node.name in scope.names:
             part = scope.names[node.name]
@@ -331,10 +331,10 @@ class Evaluator:
         return part
 
     def root(
-        self, node: syntax.Name, steps: list[syntax.Attribute | syntax.Index], scope: Scope
-    ) -> tuple[SourcePart, list[syntax.Attribute | syntax.Index]]:
+        self, node: syntax.HclName, steps: list[syntax.HclAttribute | syntax.HclIndex], scope: Scope
+    ) -> tuple[SourcePart, list[syntax.HclAttribute | syntax.HclIndex]]:
         """Return the value of a reference's start, and the remaining steps."""
-        names = [step.name for step in steps if isinstance(step, syntax.Attribute)]
+        names = [step.name for step in steps if isinstance(step, syntax.HclAttribute)]
         match [node.name, *names]:
             case ["var", name, *_]:
                 return self.variable(name, node, scope), steps[1:]
@@ -347,10 +347,10 @@ class Evaluator:
                 if block is not None:
                     text, _ = render_template_file(self, *block)
                     return self.constant(text.string, scope, node.at), steps[3:]
-        return SourcePart(Unknown(node.name), node.at), steps
+        return SourcePart(UnknownValue(node.name), node.at), steps
 
     def member(
-        self, of: SourcePart, step: syntax.Attribute | syntax.Index, scope: Scope
+        self, of: SourcePart, step: syntax.HclAttribute | syntax.HclIndex, scope: Scope
     ) -> SourcePart:
         """Return an attribute or an item of a value.
 
@@ -358,9 +358,9 @@ class Evaluator:
             InvalidDocument: The value has no such member.
         """
         value = of.value
-        if isinstance(value, Unknown):
+        if isinstance(value, UnknownValue):
             return self.deployment_value(value.text + self.suffix(step, scope), step, scope)
-        if isinstance(step, syntax.Attribute):
+        if isinstance(step, syntax.HclAttribute):
             key: Json = step.name
         else:
             key = self.json(self.value(step.key, scope), scope)
@@ -371,15 +371,15 @@ class Evaluator:
         hint = did_you_mean(key, value) if isinstance(value, dict) and type(key) is str else None
         raise self.error(step, scope, f"there is no member {key!r}", hint)
 
-    def suffix(self, step: syntax.Attribute | syntax.Index, scope: Scope) -> str:
-        if isinstance(step, syntax.Attribute):
+    def suffix(self, step: syntax.HclAttribute | syntax.HclIndex, scope: Scope) -> str:
+        if isinstance(step, syntax.HclAttribute):
             return f".{step.name}"
         key = self.value(step.key, scope).value
-        if isinstance(key, Unknown):
+        if isinstance(key, UnknownValue):
             return f"[{key.text}]"
         return f"[{compact(self.json(SourcePart(key, step.at), scope))}]"
 
-    def deployment_value(self, path: str, node: syntax.Node, scope: Scope) -> SourcePart:
+    def deployment_value(self, path: str, node: syntax.HclNode, scope: Scope) -> SourcePart:
         """Return a value of the deployment: the caller's, a stand-in, or an Unknown."""
         given = self.reading.given_value(path)
         if given is not None:
@@ -391,9 +391,9 @@ class Evaluator:
             if found := re.fullmatch(pattern, path.removeprefix("data.")):
                 name = prefix + instance_name(found[1])
                 return self.constant(self.reading.stand_in(path, name), scope, node.at)
-        return SourcePart(Unknown(path), node.at)
+        return SourcePart(UnknownValue(path), node.at)
 
-    def local(self, name: str, node: syntax.Node, scope: Scope) -> SourcePart:
+    def local(self, name: str, node: syntax.HclNode, scope: Scope) -> SourcePart:
         """Return a local value."""
         path = f"local.{name}"
         given = self.reading.given_value(path)
@@ -404,7 +404,7 @@ class Evaluator:
             return self.note_missing(path, node)
         return self.evaluate_name(path, *found, node, scope)
 
-    def variable(self, name: str, node: syntax.Node, scope: Scope) -> SourcePart:
+    def variable(self, name: str, node: syntax.HclNode, scope: Scope) -> SourcePart:
         """Return an input variable: the caller's value, that of a tfvars file, or its default."""
         path = f"var.{name}"
         block = self.folder.block("variable", name)
@@ -418,16 +418,16 @@ class Evaluator:
             return self.note_missing(path, node)
         default = block[0].body.attributes.get("default")
         if default is None:
-            return SourcePart(Unknown(path), node.at)
+            return SourcePart(UnknownValue(path), node.at)
         return self.evaluate_name(path, default, block[1], node, scope)
 
-    def note_missing(self, path: str, node: syntax.Node) -> SourcePart:
+    def note_missing(self, path: str, node: syntax.HclNode) -> SourcePart:
         message = f"no file of the folder declares {path}"
         self.reading.note("READ-17", message, None, f"${{{path}}}")
-        return SourcePart(Unknown(path), node.at)
+        return SourcePart(UnknownValue(path), node.at)
 
     def evaluate_name(
-        self, path: str, node: syntax.Node, source: Source, at: syntax.Node, scope: Scope
+        self, path: str, node: syntax.HclNode, source: Source, at: syntax.HclNode, scope: Scope
     ) -> SourcePart:
         """Return the value of a name's expression, moved here from another file.
 
@@ -460,7 +460,7 @@ class Evaluator:
         return SourcePart(value, at)
 
     def convert_variable(
-        self, value: Json, kind: syntax.Node | None, node: syntax.Node, scope: Scope
+        self, value: Json, kind: syntax.HclNode | None, node: syntax.HclNode, scope: Scope
     ) -> Json:
         """Convert the caller's text to the declared type of a variable.
 
@@ -470,7 +470,7 @@ class Evaluator:
         if type(value) is not str or kind is None:
             return value
         convert, hint = FUNCTIONS["jsondecode"], "write it as JSON"
-        if isinstance(kind, syntax.Name):
+        if isinstance(kind, syntax.HclName):
             convert = FUNCTIONS.get(f"to{kind.name}", FUNCTIONS["tostring"])
             hint = f"it is declared as a {kind.name}"
         try:
@@ -491,19 +491,19 @@ ARITHMETIC: Final[Mapping[str, Callable[..., Json]]] = {
     ">=": operator.ge,
 }
 
-VALUES: Final[Mapping[type[syntax.Node], Callable[[Evaluator, Any, Scope], SourcePart]]] = {
-    syntax.Attribute: Evaluator.reference,
-    syntax.Call: call,
-    syntax.Condition: Evaluator.condition,
-    syntax.For: Evaluator.loop,
-    syntax.Index: Evaluator.reference,
-    syntax.Literal: Evaluator.literal,
-    syntax.Name: Evaluator.reference,
-    syntax.Object: Evaluator.record,
-    syntax.Operation: Evaluator.operation,
-    syntax.Repeat: Evaluator.repeat,
-    syntax.Splat: Evaluator.splat,
+VALUES: Final[Mapping[type[syntax.HclNode], Callable[[Evaluator, Any, Scope], SourcePart]]] = {
+    syntax.HclAttribute: Evaluator.reference,
+    syntax.HclCall: call,
+    syntax.HclCondition: Evaluator.condition,
+    syntax.HclFor: Evaluator.loop,
+    syntax.HclIndex: Evaluator.reference,
+    syntax.HclLiteral: Evaluator.literal,
+    syntax.HclName: Evaluator.reference,
+    syntax.HclObject: Evaluator.record,
+    syntax.HclOperation: Evaluator.operation,
+    syntax.HclRepeat: Evaluator.repeat,
+    syntax.HclSplat: Evaluator.splat,
     syntax.TemplateExpression: Evaluator.template,
-    syntax.Tuple: Evaluator.array,
+    syntax.HclTuple: Evaluator.array,
 }
 """The evaluation of each kind of expression."""

@@ -16,7 +16,7 @@ MAX_FILES: Final = 200
 """Other files of a folder that are read."""
 
 
-def read_hcl(source: Source, limits: Limits) -> syntax.Body:
+def read_hcl(source: Source, limits: Limits) -> syntax.HclBody:
     """Parse a file; raises InvalidDocument. HCL has the limits of YAML."""
     text = source.text or ""
     if len(text) > limits.max_yaml_bytes:
@@ -33,12 +33,12 @@ class TerraformFolder:
         self.body = read_hcl(source, limits)
 
     @cached_property
-    def files(self) -> list[tuple[Source, syntax.Body]]:
+    def files(self) -> list[tuple[Source, syntax.HclBody]]:
         """The other files, in alphabetical order; none for a text without a file."""
         return [(each, read_hcl(each, self.limits)) for each in self.other_files((".tf",))]
 
     @cached_property
-    def tfvars(self) -> dict[str, tuple[syntax.Node, Source]]:
+    def tfvars(self) -> dict[str, tuple[syntax.HclNode, Source]]:
         """The values of files that Terraform loads automatically."""
         return {
             name: (node, source)
@@ -60,7 +60,7 @@ class TerraformFolder:
         for each in islice(names, MAX_FILES):
             yield open_source(os.path.join(folder, each), limits=self.limits)._replace(format="hcl")
 
-    def blocks(self, *head: str) -> Iterator[tuple[syntax.Block, Source]]:
+    def blocks(self, *head: str) -> Iterator[tuple[syntax.HclBlock, Source]]:
         """Yield the blocks with a type and labels, those of the first file first."""
         for block in self.body.blocks:
             if (block.kind, *block.labels) == head:
@@ -70,11 +70,11 @@ class TerraformFolder:
                 if (block.kind, *block.labels) == head:
                     yield block, source
 
-    def block(self, *head: str) -> tuple[syntax.Block, Source] | None:
+    def block(self, *head: str) -> tuple[syntax.HclBlock, Source] | None:
         """Return the first of these blocks."""
         return next(self.blocks(*head), None)
 
-    def local(self, name: str) -> tuple[syntax.Node, Source] | None:
+    def local(self, name: str) -> tuple[syntax.HclNode, Source] | None:
         """Return the expression of a local value."""
         for block, source in self.blocks("locals"):
             if name in block.body.attributes:

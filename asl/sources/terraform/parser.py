@@ -12,22 +12,22 @@ from asl.core.source import Fault, Source
 from asl.core.values import MAX_DIGITS, Json
 from asl.sources.terraform.syntax import (
     ITEM,
-    Attribute,
-    Block,
-    Body,
-    Call,
-    Condition,
-    For,
-    Index,
-    Literal,
-    Name,
-    Node,
-    Object,
-    Operation,
-    Repeat,
-    Splat,
+    HclAttribute,
+    HclBlock,
+    HclBody,
+    HclCall,
+    HclCondition,
+    HclFor,
+    HclIndex,
+    HclLiteral,
+    HclName,
+    HclNode,
+    HclObject,
+    HclOperation,
+    HclRepeat,
+    HclSplat,
+    HclTuple,
     TemplateExpression,
-    Tuple,
 )
 from asl.sources.text import TrackedText, join_texts
 
@@ -62,7 +62,7 @@ _LABEL = re.compile(r'"([^"\\\n]*)"')
 _WORD = re.compile(r"[\w.-]+|\S")
 
 
-def parse(source: Source) -> Body:
+def parse(source: Source) -> HclBody:
     """Parse a file; raises InvalidDocument."""
     return _Parser(source).body(closed=False)
 
@@ -149,9 +149,9 @@ class _Parser:
 
     # Blocks --------------------------------------------------------------------------------------
 
-    def body(self, closed: bool) -> Body:
+    def body(self, closed: bool) -> HclBody:
         """Read attributes and blocks, up to a closing brace or the end."""
-        body = Body()
+        body = HclBody()
         while True:
             self.skip(lines=True)
             if closed and self.take("}"):
@@ -172,7 +172,7 @@ class _Parser:
             if self.at < len(self.text) and self.text[self.at] not in "\n}":
                 raise self.expected_error("the end of the line")
 
-    def block(self, kind: str, at: int) -> Block:
+    def block(self, kind: str, at: int) -> HclBlock:
         labels = []
         while not self.take("{"):
             found = self.match(_LABEL) or self.match(_IDENTIFIER)
@@ -182,22 +182,22 @@ class _Parser:
         self.enter()
         body = self.body(closed=True)
         self.nesting -= 1
-        return Block(at, kind, labels, body)
+        return HclBlock(at, kind, labels, body)
 
     # Expressions ---------------------------------------------------------------------------------
 
-    def expression(self) -> Node:
+    def expression(self) -> HclNode:
         self.enter()
         node = self.operation(0)
         if self.take("?"):
             yes = self.expression()
             self.need(":")
             no = self.expression()
-            node = Condition(node.at, no.end, node, yes, no)
+            node = HclCondition(node.at, no.end, node, yes, no)
         self.nesting -= 1
         return node
 
-    def operation(self, rank: int) -> Node:
+    def operation(self, rank: int) -> HclNode:
         """Read terms and operators that bind at least as strongly as the rank."""
         self.skip()
         at = self.at
@@ -206,7 +206,7 @@ class _Parser:
             self.at += 1
             right = self.operation(len(_RANKS))
             self.nesting -= 1
-            node: Node = Operation(at, right.end, self.text[at], None, right)
+            node: HclNode = HclOperation(at, right.end, self.text[at], None, right)
         else:
             node = self.term()
         while True:
@@ -216,13 +216,13 @@ class _Parser:
                 return node
             self.at = found.end()
             right = self.operation(_RANKS[found[0]] + 1)
-            node = Operation(node.at, right.end, found[0], node, right)
+            node = HclOperation(node.at, right.end, found[0], node, right)
 
-    def term(self) -> Node:
+    def term(self) -> HclNode:
         """Read a value with its attributes, indices and splats."""
         self.skip()
         at, first = self.at, self.text[self.at : self.at + 1]
-        node: Node
+        node: HclNode
         if first == '"':
             self.at += 1
             parts = self.parts(None)
@@ -234,7 +234,7 @@ class _Parser:
             node = self.bracket(at, first)
         elif number := _NUMBER.match(self.text, at):
             self.at = number.end()
-            node = Literal(at, self.at, self.number(number[0], at))
+            node = HclLiteral(at, self.at, self.number(number[0], at))
         elif function := _FUNCTION.match(self.text, at):
             self.at = function.end() + 1
             node = self.call(at, function[0])
@@ -242,9 +242,9 @@ class _Parser:
             self.at = name.end()
             constant = name[0] in _CONSTANTS
             node = (
-                Literal(at, self.at, _CONSTANTS[name[0]])
+                HclLiteral(at, self.at, _CONSTANTS[name[0]])
                 if constant
-                else Name(at, self.at, name[0])
+                else HclName(at, self.at, name[0])
             )
         else:
             raise self.expected_error("a value")
@@ -258,7 +258,7 @@ class _Parser:
             raise self.error(f"{digits[:40]} is too large for a number", at)
         return int(value) if value.is_integer() and value < 2**53 else value
 
-    def bracket(self, at: int, opener: str) -> Node:
+    def bracket(self, at: int, opener: str) -> HclNode:
         """Read the rest of a bracketed expression."""
         outer, self.bracketed = self.bracketed, opener != "{"
         self.skip(lines=True)
@@ -269,13 +269,13 @@ class _Parser:
             node = self.for_expression(at, _BRACKETS[opener])
         elif opener == "[":
             items, _ = self.items("]")
-            node = Tuple(at, self.at, items)
+            node = HclTuple(at, self.at, items)
         else:
             node = self.object(at)
         self.bracketed = outer
         return node
 
-    def postfix(self, node: Node) -> Node:
+    def postfix(self, node: HclNode) -> HclNode:
         """Read the attributes and indices after a value."""
         while True:
             self.skip()
@@ -288,33 +288,33 @@ class _Parser:
                 self.bracketed = outer
                 if key is None:
                     return self.splat(node)
-                node = Index(node.at, self.at, node, key)
+                node = HclIndex(node.at, self.at, node, key)
             elif not self.take("."):
                 return node
             elif self.take("*"):
                 return self.splat(node)
             elif digits := self.match(_DIGITS):
-                key = Literal(digits.start(), self.at, int(digits[0]))
-                node = Index(node.at, self.at, node, key)
+                key = HclLiteral(digits.start(), self.at, int(digits[0]))
+                node = HclIndex(node.at, self.at, node, key)
             else:
                 name = self.identifier("an attribute")
-                node = Attribute(node.at, self.at, node, name)
+                node = HclAttribute(node.at, self.at, node, name)
 
-    def splat(self, of: Node) -> Node:
+    def splat(self, of: HclNode) -> HclNode:
         self.enter()
-        each = self.postfix(Name(self.at, self.at, ITEM))
+        each = self.postfix(HclName(self.at, self.at, ITEM))
         self.nesting -= 1
-        return Splat(of.at, self.at, of, each)
+        return HclSplat(of.at, self.at, of, each)
 
-    def call(self, at: int, name: str) -> Node:
+    def call(self, at: int, name: str) -> HclNode:
         outer, self.bracketed = self.bracketed, True
         arguments, spread = self.items(")")
         self.bracketed = outer
-        return Call(at, self.at, name, arguments, spread)
+        return HclCall(at, self.at, name, arguments, spread)
 
-    def items(self, closer: str) -> tuple[list[Node], bool]:
+    def items(self, closer: str) -> tuple[list[HclNode], bool]:
         """Read comma-separated expressions up to a bracket, and whether dots follow the last."""
-        items: list[Node] = []
+        items: list[HclNode] = []
         spread = False
         while not self.take(closer):
             items.append(self.expression())
@@ -323,16 +323,16 @@ class _Parser:
                 raise self.expected_error(f"',' or {closer!r}")
         return items, spread
 
-    def object(self, at: int) -> Node:
-        items: list[tuple[Node, Node]] = []
+    def object(self, at: int) -> HclNode:
+        items: list[tuple[HclNode, HclNode]] = []
         while True:
             self.skip(lines=True)
             if self.take("}"):
-                return Object(at, self.at, items)
+                return HclObject(at, self.at, items)
             computed = self.text.startswith("(", self.at)
             key = self.expression()
-            if isinstance(key, Name) and not computed:
-                key = Literal(key.at, key.end, key.name)
+            if isinstance(key, HclName) and not computed:
+                key = HclLiteral(key.at, key.end, key.name)
             if not self.take("=") and not self.take(":"):
                 raise self.expected_error("'=' after a key")
             self.skip(lines=True)
@@ -340,7 +340,7 @@ class _Parser:
             if not self.take(",") and self.text[self.at : self.at + 1] not in ("\n", "}"):
                 raise self.expected_error("',' or the end of the line")
 
-    def for_expression(self, at: int, closer: str) -> Node:
+    def for_expression(self, at: int, closer: str) -> HclNode:
         """Read a for expression after its first word."""
         self.bracketed = True
         names, over = self.loop()
@@ -353,9 +353,9 @@ class _Parser:
         grouped = self.take("...")
         test = self.expression() if self.keyword("if") else None
         self.need(closer)
-        return For(at, self.at, names, over, key, value, test, grouped)
+        return HclFor(at, self.at, names, over, key, value, test, grouped)
 
-    def loop(self) -> tuple[list[str], Node]:
+    def loop(self) -> tuple[list[str], HclNode]:
         """Read the names and the collection of a loop."""
         names = [self.identifier()]
         if self.take(","):
@@ -366,7 +366,7 @@ class _Parser:
 
     # Templates -----------------------------------------------------------------------------------
 
-    def heredoc(self) -> Node:
+    def heredoc(self) -> HclNode:
         at = self.at
         opening = _HEREDOC.match(self.text, at)
         if opening is None:
@@ -388,13 +388,13 @@ class _Parser:
         self.at = closing.end()
         return TemplateExpression(at, self.at, parts)
 
-    def parts(self, end: int | None, directive: str = "") -> list[TrackedText | Node]:
+    def parts(self, end: int | None, directive: str = "") -> list[TrackedText | HclNode]:
         """Read the parts of a template up to an offset, or to the closing quote.
 
         Within a directive they end at the next one that belongs to it, which is stored in
         `stopped`.
         """
-        parts: list[TrackedText | Node] = []
+        parts: list[TrackedText | HclNode] = []
         limit = len(self.text) if end is None else end
         while self.at < limit:
             at = self.at
@@ -421,10 +421,12 @@ class _Parser:
             )
         return parts
 
-    def interpolation(self, opener: str, at: int, end: int | None, directive: str) -> Node | None:
+    def interpolation(
+        self, opener: str, at: int, end: int | None, directive: str
+    ) -> HclNode | None:
         """Read the contents of braces; None for a directive that ends the enclosing one."""
         outer, self.bracketed = self.bracketed, True
-        node: Node | None = None
+        node: HclNode | None = None
         self.enter()
         if opener == "${":
             node = self.expression()
@@ -435,7 +437,7 @@ class _Parser:
             names, over = self.loop()
             self.end_braces()
             body = self.part(end, "for")
-            node = Repeat(at, self.at, names, over, body)
+            node = HclRepeat(at, self.at, names, over, body)
         else:
             self.stopped = self.identifier("a directive")
             if self.stopped not in _STOPS.get(directive, ()):
@@ -449,14 +451,14 @@ class _Parser:
         self.trimmed = self.take("~")
         self.need("}")
 
-    def condition(self, at: int, end: int | None) -> Node:
+    def condition(self, at: int, end: int | None) -> HclNode:
         test = self.expression()
         self.end_braces()
         yes = self.part(end, "if")
-        no: Node = TemplateExpression(self.at, self.at, [])
+        no: HclNode = TemplateExpression(self.at, self.at, [])
         if self.stopped == "else":
             no = self.part(end, "if")
-        return Condition(at, self.at, test, yes, no)
+        return HclCondition(at, self.at, test, yes, no)
 
     def part(self, end: int | None, directive: str) -> TemplateExpression:
         """Read the body of a directive."""
@@ -514,7 +516,7 @@ def _lstrip(text: TrackedText) -> TrackedText:
     return text.part(len(text.string) - len(text.string.lstrip()), len(text.string))
 
 
-def _strip_end(parts: list[TrackedText | Node]) -> None:
+def _strip_end(parts: list[TrackedText | HclNode]) -> None:
     """Remove trailing blanks of the last part, if it is a text."""
     if parts and isinstance(parts[-1], TrackedText):
         parts[-1] = parts[-1].part(0, len(parts[-1].string.rstrip()))

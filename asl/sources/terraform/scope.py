@@ -24,7 +24,7 @@ class Scope:
     template_values: Mapping[str, SourcePart] = field(default_factory=dict)
     """Values for the names of a template in another file."""
 
-    def source_text(self, node: syntax.Node) -> str:
+    def source_text(self, node: syntax.HclNode) -> str:
         """Return an expression as written, on one line."""
         return " ".join((self.source.text or "")[node.at : node.end].split())
 
@@ -45,14 +45,14 @@ class EvaluatorProtocol(Protocol):
         """The caller's values, and the limits of reading."""
 
     def error(
-        self, node: syntax.Node, scope: Scope, message: str, hint: str | None = None
+        self, node: syntax.HclNode, scope: Scope, message: str, hint: str | None = None
     ) -> InvalidDocument:
         """Return the error of an expression."""
 
-    def value(self, node: syntax.Node, scope: Scope) -> SourcePart:
+    def value(self, node: syntax.HclNode, scope: Scope) -> SourcePart:
         """Return the value of an expression; raises InvalidDocument."""
 
-    def text(self, node: syntax.Node, scope: Scope) -> TrackedText:
+    def text(self, node: syntax.HclNode, scope: Scope) -> TrackedText:
         """Return the value of an expression as text."""
 
     def fill_unknown(self, part: SourcePart, scope: Scope) -> SourcePart:

@@ -8,22 +8,22 @@ from asl.sources.text import TrackedText
 
 __all__ = [
     "ITEM",
-    "Attribute",
-    "Block",
-    "Body",
-    "Call",
-    "Condition",
-    "For",
-    "Index",
-    "Literal",
-    "Name",
-    "Node",
-    "Object",
-    "Operation",
-    "Repeat",
-    "Splat",
+    "HclAttribute",
+    "HclBlock",
+    "HclBody",
+    "HclCall",
+    "HclCondition",
+    "HclFor",
+    "HclIndex",
+    "HclLiteral",
+    "HclName",
+    "HclNode",
+    "HclObject",
+    "HclOperation",
+    "HclRepeat",
+    "HclSplat",
+    "HclTuple",
     "TemplateExpression",
-    "Tuple",
 ]
 
 ITEM: Final = "*"
@@ -31,7 +31,7 @@ ITEM: Final = "*"
 
 
 @dataclass(slots=True)
-class Node:
+class HclNode:
     """An expression, from one offset of the text up to another."""
 
     at: int
@@ -39,129 +39,129 @@ class Node:
 
 
 @dataclass(slots=True)
-class Literal(Node):
+class HclLiteral(HclNode):
     """A number, true, false or null."""
 
     value: Json
 
 
 @dataclass(slots=True)
-class TemplateExpression(Node):
+class TemplateExpression(HclNode):
     """A quoted text, a heredoc, or the body of a directive: texts and expressions in turn.
 
     A quoted text with a single expression has the value of that expression.
     """
 
-    parts: list[TrackedText | Node]
+    parts: list[TrackedText | HclNode]
     quoted: bool = False
 
 
 @dataclass(slots=True)
-class Name(Node):
+class HclName(HclNode):
     """A variable, or the first word of a reference."""
 
     name: str
 
 
 @dataclass(slots=True)
-class Attribute(Node):
+class HclAttribute(HclNode):
     """`of.name`."""
 
-    of: Node
+    of: HclNode
     name: str
 
 
 @dataclass(slots=True)
-class Index(Node):
+class HclIndex(HclNode):
     """`of[key]`."""
 
-    of: Node
-    key: Node
+    of: HclNode
+    key: HclNode
 
 
 @dataclass(slots=True)
-class Splat(Node):
+class HclSplat(HclNode):
     """`of[*].each`: the value of `each` for every item, which is named `ITEM`."""
 
-    of: Node
-    each: Node
+    of: HclNode
+    each: HclNode
 
 
 @dataclass(slots=True)
-class Call(Node):
+class HclCall(HclNode):
     """`name(arguments)`; with `spread` the last one holds the remaining arguments."""
 
     name: str
-    arguments: list[Node]
+    arguments: list[HclNode]
     spread: bool
 
 
 @dataclass(slots=True)
-class Tuple(Node):
+class HclTuple(HclNode):
     """`[items]`."""
 
-    items: list[Node]
+    items: list[HclNode]
 
 
 @dataclass(slots=True)
-class Object(Node):
+class HclObject(HclNode):
     """`{ key = value }`."""
 
-    items: list[tuple[Node, Node]]
+    items: list[tuple[HclNode, HclNode]]
 
 
 @dataclass(slots=True)
-class For(Node):
+class HclFor(HclNode):
     """`[for names in over : value if test]`; in braces with a key, optionally grouped by it."""
 
     names: list[str]
-    over: Node
-    key: Node | None
-    value: Node
-    test: Node | None
+    over: HclNode
+    key: HclNode | None
+    value: HclNode
+    test: HclNode | None
     grouped: bool
 
 
 @dataclass(slots=True)
-class Condition(Node):
+class HclCondition(HclNode):
     """`test ? yes : no`, also as a directive of a template."""
 
-    test: Node
-    yes: Node
-    no: Node
+    test: HclNode
+    yes: HclNode
+    no: HclNode
 
 
 @dataclass(slots=True)
-class Repeat(Node):
+class HclRepeat(HclNode):
     """The directive `%{ for names in over }body%{ endfor }`."""
 
     names: list[str]
-    over: Node
-    body: Node
+    over: HclNode
+    body: HclNode
 
 
 @dataclass(slots=True)
-class Operation(Node):
+class HclOperation(HclNode):
     """`left operator right`, or `operator right`."""
 
     operator: str
-    left: Node | None
-    right: Node
+    left: HclNode | None
+    right: HclNode
 
 
 @dataclass(slots=True)
-class Block:
+class HclBlock:
     """`kind "label" { body }`."""
 
     at: int
     kind: str
     labels: list[str]
-    body: "Body"
+    body: "HclBody"
 
 
 @dataclass(slots=True)
-class Body:
+class HclBody:
     """Attributes by name, and blocks."""
 
-    attributes: dict[str, Node] = field(default_factory=dict)
-    blocks: list[Block] = field(default_factory=list)
+    attributes: dict[str, HclNode] = field(default_factory=dict)
+    blocks: list[HclBlock] = field(default_factory=list)

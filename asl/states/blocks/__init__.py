@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from asl.core.lazy import LazyTable, load_object
 from asl.core.values import Json
-from asl.expr.frame import Evaluate, Frame
+from asl.expr.frame import Evaluate, ExpressionFrame
 from asl.program import Finish
 from asl.states.base import Compiler
 from asl.states.blocks.base import Block, Wrap
@@ -135,7 +135,7 @@ def compile_details(compiler: Compiler) -> Evaluate | None:
         return None
     effective, besides = compiler.input(), metadata
 
-    def details(raw: Json, frame: Frame) -> Json:
+    def details(raw: Json, frame: ExpressionFrame) -> Json:
         return {"metadata": besides(effective(raw, frame), frame)}
 
     return details

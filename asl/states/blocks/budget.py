@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, compact, excerpt
-from asl.expr.frame import Evaluate, Frame
+from asl.expr.frame import Evaluate, ExpressionFrame
 from asl.expr.times import parse_duration
 from asl.states.base import Compiler
 from asl.states.blocks.base import Block, compile_fields
@@ -99,7 +99,7 @@ def compile_workflow_budget(compiler: Compiler) -> CompileLimits:
     fields, pool = _present(block, names), _pool(block)
     fallbacks, alerts = _fallbacks(block), _alerts(block)
 
-    def limits(data: Json, frame: Frame) -> BudgetLimits:
+    def limits(data: Json, frame: ExpressionFrame) -> BudgetLimits:
         found = fields(data, frame)
         track_by, reset = found.get("TrackBy"), found.get("ResetPeriod")
         return BudgetLimits(
@@ -198,10 +198,10 @@ def _period(value: Json) -> float:
     return seconds
 
 
-def _pool(block: Compiler) -> Callable[[Json, Frame], Pool | None]:
+def _pool(block: Compiler) -> Callable[[Json, ExpressionFrame], Pool | None]:
     fields = compile_fields(block, ("Pool", "MaxFromPool", "ReleaseOnComplete"))
 
-    def pool(data: Json, frame: Frame) -> Pool | None:
+    def pool(data: Json, frame: ExpressionFrame) -> Pool | None:
         found = fields(data, frame)
         if "Pool" not in found:
             return None
@@ -218,7 +218,7 @@ def _pool(block: Compiler) -> Callable[[Json, Frame], Pool | None]:
     return pool
 
 
-def _fallbacks(block: Compiler) -> Callable[[Json, Frame], tuple[Fallback, ...]]:
+def _fallbacks(block: Compiler) -> Callable[[Json, ExpressionFrame], tuple[Fallback, ...]]:
     """Compile the entries by descending threshold; ties keep the order of the document."""
     computed = _computed(block, "Fallback")
     if computed is not None:
@@ -280,7 +280,7 @@ ALERT_FIELDS: Final = ("At", "Notify", "Channel", "Priority")
 """The fields of an alert except its message, which is evaluated when it is emitted."""
 
 
-def _alerts(block: Compiler) -> Callable[[Json, Frame], tuple[Alert, ...]]:
+def _alerts(block: Compiler) -> Callable[[Json, ExpressionFrame], tuple[Alert, ...]]:
     """Compile the alerts by ascending share."""
     computed = _computed(block, "Alerts")
     if computed is not None:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 from asl.core.errors import StateError
 from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, excerpt, is_integer
-from asl.expr.frame import Evaluate, Frame
+from asl.expr.frame import Evaluate, ExpressionFrame
 from asl.states.numbers import NO_BOUND, parse_amount
 
 __all__ = [
@@ -114,7 +114,7 @@ class BudgetLimits(NamedTuple):
     """Seconds after which the counts start again, None for never."""
 
 
-CompileLimits: TypeAlias = Callable[[Json, Frame], BudgetLimits]
+CompileLimits: TypeAlias = Callable[[Json, ExpressionFrame], BudgetLimits]
 """`(raw input, frame) -> limits`; raises StateError for computed fields that do not fit."""
 
 

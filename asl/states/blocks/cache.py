@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json, compact
-from asl.expr.frame import Frame
+from asl.expr.frame import ExpressionFrame
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform, compile_settings
 from asl.states.effects import ServiceCall
@@ -47,14 +47,14 @@ def use_cache(compiler: Compiler, inner: Perform) -> Perform:
     return perform
 
 
-def _planned(compiler: Compiler) -> Callable[[Json, Frame], _Plan | None]:
+def _planned(compiler: Compiler) -> Callable[[Json, ExpressionFrame], _Plan | None]:
     own = "Cache" in compiler.state
     enabled, key, ttl = ("Enabled", "Key", "TTL") if own else _OF_RESULT
     fields = compile_settings(
         compiler, "Cache" if own else "", (enabled, key, ttl, *(("Scope",) * own))
     )
 
-    def plan(data: Json, frame: Frame) -> _Plan | None:
+    def plan(data: Json, frame: ExpressionFrame) -> _Plan | None:
         found = fields(data, frame)
         if not found.flag(enabled, absent=own):
             return None

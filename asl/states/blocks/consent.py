@@ -11,7 +11,7 @@ from asl.states.approval_fields import (
     parse_options,
     parse_waiting_plan,
 )
-from asl.states.effects import Question, StateFrame
+from asl.states.effects import RequestContent, StateFrame
 from asl.states.settings import BlockSettings
 
 __all__ = ["REQUIRE_APPROVAL", "ConsentRule", "consent_rules"]
@@ -35,7 +35,7 @@ class ConsentRule(NamedTuple):
         """The terms as text; equal for rules with the same request."""
         return compact({name: self.terms[name] for name in sorted(self.terms)})
 
-    def question(self, frame: StateFrame, agent: str, tool: str, arguments: Json) -> Question:
+    def question(self, frame: StateFrame, agent: str, tool: str, arguments: Json) -> RequestContent:
         """Return the approval request for a call.
 
         Args:
@@ -58,7 +58,7 @@ class ConsentRule(NamedTuple):
             "arguments": arguments,
         }
         more, plan = self._terms(frame.requestor)
-        return Question("tool", {**body, **more}, plan)
+        return RequestContent("tool", {**body, **more}, plan)
 
     def check(self) -> None:
         """Check the terms.

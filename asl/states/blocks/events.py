@@ -12,7 +12,7 @@ from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.expr.frame import Evaluate, Frame
+from asl.expr.frame import Evaluate, ExpressionFrame
 from asl.expr.paths import PathUse, compile_path, parse_path
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Block, compile_settings
@@ -43,7 +43,7 @@ class EventHook(NamedTuple):
     on: str
     include: tuple[tuple[str, Evaluate], ...]
 
-    def details(self, data: Json, frame: Frame) -> dict[str, Json]:
+    def details(self, data: Json, frame: ExpressionFrame) -> dict[str, Json]:
         """Return the details of the event, without absent values.
 
         Raises:

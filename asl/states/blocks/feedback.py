@@ -10,7 +10,7 @@ from typing import Final
 
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.values import Json, compact, is_integer, is_number, type_name
-from asl.expr.frame import Frame
+from asl.expr.frame import ExpressionFrame
 from asl.expr.templates import is_dynamic
 from asl.states.approval_answers import AnswerRefused
 from asl.states.base import Compiler, Node
@@ -38,7 +38,7 @@ OF_TYPE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 OF_FIELD: Final = ("rating", "thumbs", "choice", "text", "number", "boolean")
 """The types of the fields of a structured answer."""
 
-BuildRequest = Callable[[Json, Frame], dict[str, Json] | None]
+BuildRequest = Callable[[Json, ExpressionFrame], dict[str, Json] | None]
 """`(raw input, frame) -> request`, None for no request; raises StateError."""
 
 
@@ -51,7 +51,7 @@ def compile_feedback(compiler: Compiler) -> BuildRequest | None:
     effective, question = compiler.input(), block.text("Question")
     redact, settled = compile_redaction(compiler), compiler.computed_block("Feedback")
 
-    def ask(raw: Json, frame: Frame) -> dict[str, Json] | None:
+    def ask(raw: Json, frame: ExpressionFrame) -> dict[str, Json] | None:
         data = effective(raw, frame)
         if redact is not None:
             data = redact(data)

@@ -8,7 +8,7 @@ from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.profile import Missing
 from asl.core.values import Json, compact
-from asl.expr.frame import Frame as ExpressionFrame
+from asl.expr.frame import ExpressionFrame as ExpressionFrame
 from asl.expr.paths import Path, parse_reference_path
 from asl.expr.result_path import insert_at
 from asl.expr.templates import SUFFIX
@@ -22,8 +22,8 @@ from asl.states.settings import BlockSettings
 __all__ = [
     "INSERTIONS",
     "MEMORY",
+    "MemoryAccess",
     "Read",
-    "Rights",
     "Write",
     "compile_read",
     "compile_write",
@@ -42,7 +42,7 @@ Write: TypeAlias = Callable[[Json, Json, Json, StateFrame], Awaitable[None]]
 """`(effective input, raw input, raw result, frame)`: writes after success."""
 
 
-class Rights(NamedTuple):
+class MemoryAccess(NamedTuple):
     """The access of an agent to the memory during its call."""
 
     namespace: str | None
@@ -77,7 +77,9 @@ def use_memory(compiler: Compiler, inner: Perform) -> Perform:
     rights = reads or write is None, write is not None or not reads
 
     async def perform(attempt: Attempt) -> Json:
-        attempt.set_call_attribute("memory", Rights(space_of(attempt.data, attempt.frame), *rights))
+        attempt.set_call_attribute(
+            "memory", MemoryAccess(space_of(attempt.data, attempt.frame), *rights)
+        )
         result = await inner(attempt)
         if write is not None:
             await write(attempt.data, attempt.raw, result, attempt.frame)

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from asl.core.diagnostics import Finding, Severity
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, is_number
-from asl.expr.frame import Frame as ExpressionFrame
+from asl.expr.frame import ExpressionFrame as ExpressionFrame
 from asl.expr.paths import parse_reference_path
 from asl.expr.templates import SUFFIX
 from asl.expr.times import format_timestamp

@@ -6,7 +6,7 @@ from typing import Final
 from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.values import Json, is_integer
-from asl.expr.frame import Frame
+from asl.expr.frame import ExpressionFrame
 from asl.expr.paths import parse_reference_path
 from asl.program import Finish
 from asl.states.base import Compiler, Node
@@ -82,7 +82,7 @@ def store_reasoning(compiler: Compiler) -> Finish | None:
         return None
     target = trace_destination(compiler)
 
-    def store(output: Json, result: Json, frame: Frame) -> Json:
+    def store(output: Json, result: Json, frame: ExpressionFrame) -> Json:
         trace = result.get("reasoning") if type(result) is dict else None
         return output if trace is None else target.insert(output, trace, frame)
 

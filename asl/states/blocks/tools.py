@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from asl.core.values import Json, compact
-from asl.expr.frame import Frame
+from asl.expr.frame import ExpressionFrame
 from asl.expr.templates import is_dynamic
 from asl.states.base import Compiler, Node
 from asl.states.blocks.base import Attempt, Block, Perform
@@ -92,7 +92,7 @@ FIELDS = (
 """The fields of a block apart from its hooks."""
 HOOKS = ("Before", "After")
 
-CompileRules: TypeAlias = Callable[[Json, Frame], ToolRules]
+CompileRules: TypeAlias = Callable[[Json, ExpressionFrame], ToolRules]
 """`(effective input, frame) -> rules`."""
 
 

@@ -101,7 +101,7 @@ def _guards(table: Table) -> Iterator[str]:
         )
 
 
-class Compiled(NamedTuple):
+class CompiledStatement(NamedTuple):
     """The SQL of a statement, and the indices of its list values."""
 
     sql: str
@@ -116,11 +116,11 @@ class Compiled(NamedTuple):
         )
 
 
-_COMPILED: Final[dict[Change | Select, Compiled]] = {}
+_COMPILED: Final[dict[Change | Select, CompiledStatement]] = {}
 """By identity, since statements are created once."""
 
 
-def compiled(statement: Change | Select) -> Compiled:
+def compiled(statement: Change | Select) -> CompiledStatement:
     """Return the SQL of a statement."""
     found = _COMPILED.get(statement)
     if found is None:
@@ -143,12 +143,12 @@ def _of_step(execution: int, number: int, hash: bytes, body: bytes) -> Values:
     return execution, number, execution, bytearray(hash), bytearray(body)
 
 
-def _compiled(statement: Change | Select) -> Compiled:
+def _compiled(statement: Change | Select) -> CompiledStatement:
     match statement:
         case Append():
-            return Compiled(_APPEND, ())
+            return CompiledStatement(_APPEND, ())
         case Insert():
-            return Compiled(_insert(statement), ())
+            return CompiledStatement(_insert(statement), ())
         case Update(table, changes, where):
             given = sum(1 for value in changes.values() if value is PARAMETER)
             assigned = ", ".join(f"{name} = {_literal(value)}" for name, value in changes.items())
@@ -171,7 +171,7 @@ def _insert(insert: Insert) -> str:
     return sql
 
 
-def _select(select: Select) -> Compiled:
+def _select(select: Select) -> CompiledStatement:
     table, columns = select.table, ", ".join(select.columns)
     if select.checked:
         whole = f"guard({', '.join(table.columns)}) = guard"
@@ -193,7 +193,7 @@ def _ordered(column: str) -> str:
     return kinds[column[0]](column[1:]) if column[0] in kinds else column
 
 
-def _with(sql: str, where: Where, before: int = 0, by: str | None = None) -> Compiled:
+def _with(sql: str, where: Where, before: int = 0, by: str | None = None) -> CompiledStatement:
     """Return a statement with its conditions.
 
     Args:
@@ -210,7 +210,7 @@ def _with(sql: str, where: Where, before: int = 0, by: str | None = None) -> Com
             before += 1 + (condition.kind == "><")
         elif condition is PARAMETER:
             before += 1
-    return Compiled(sql + _conditions(where, by), tuple(lists))
+    return CompiledStatement(sql + _conditions(where, by), tuple(lists))
 
 
 def _conditions(where: Where, by: str | None = None) -> str:

@@ -1,7 +1,7 @@
 """As much of a running machine as a query may read, and an evaluation in one line."""
 
 from asl.core.values import Json
-from asl.expr.frame import Frame
+from asl.expr.frame import ExpressionFrame
 from asl.expr.jsonata import parse
 
 NOW = 1_700_000_000.123
@@ -20,7 +20,7 @@ class StillFrame:
         return self.draws << 120 | 0x1234_5678_9ABC_DEF0
 
 
-def still() -> Frame:
+def still() -> ExpressionFrame:
     return StillFrame()  # type: ignore[return-value]
 
 

@@ -22,7 +22,7 @@ from asl.expr.paths.jayway.failures import (
 )
 from asl.expr.paths.jayway.syntax import is_definite
 from asl.expr.paths.segments import (
-    Computed,
+    ComputedSegment,
     Descend,
     Filter,
     PathEvaluation,
@@ -234,7 +234,7 @@ def _indices(segment: Segment, length: int) -> "range | tuple[int, ...]":
             return (segment,)
         case Union(members):
             return members  # type: ignore[return-value]  # indices only
-        case Computed(offset):
+        case ComputedSegment(offset):
             return (length + offset,)
         case Slice(slice(start=first, stop=None)):
             return range(max(0, first + length if first < 0 else first), length)

@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 from asl.core.values import Json, excerpt
 from asl.expr.paths.segments import (
-    Computed,
+    ComputedSegment,
     Descend,
     Filter,
     Pick,
@@ -103,7 +103,7 @@ def _fragment(segment: Segment) -> str:
             return ".."
         case Filter():
             return "[?]"
-        case Computed(offset):
+        case ComputedSegment(offset):
             return f"[@.size(){offset}]"
         case Slice(bounds):
             first, stop = ("" if n is None else n for n in (bounds.start, bounds.stop))

@@ -15,7 +15,7 @@ from asl.core.java import json_text
 from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, is_number, measure
 from asl.expr.paths.jayway.failures import MULTIPLE, PathInvalid, no_array, segments_text
-from asl.expr.paths.segments import Computed, PathEvaluation, Pick, Segment, Test
+from asl.expr.paths.segments import ComputedSegment, PathEvaluation, Pick, Segment, Test
 from asl.expr.paths.selection import Matches, all_of, any_of, linear_regex
 
 __all__ = ["ABSENT", "JAVA_BLANKS", "ParseDefinite", "Read", "compile_read", "parse_filter"]
@@ -69,7 +69,7 @@ def _step(segments: tuple[Segment, ...], at: int, value: Json, require: bool) ->
                     raise PathInvalid(MULTIPLE + "$" + segments_text(segments[: at + 1]))
                 if not (require and any(name not in value for name in members)):
                     return {name: value[name] for name in members if name in value}
-        case int() | Computed() as segment:
+        case int() | ComputedSegment() as segment:
             if value is not None and type(value) is not list:
                 raise PathInvalid(no_array(segments[at:], value))
             if value is not None:

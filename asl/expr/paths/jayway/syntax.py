@@ -12,7 +12,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.lazy import lazy_pattern
 from asl.expr.paths.jayway.filters import JAVA_BLANKS, parse_filter
 from asl.expr.paths.segments import (
-    Computed,
+    ComputedSegment,
     Descend,
     Filter,
     Pick,
@@ -59,7 +59,7 @@ def parse_segments(text: str) -> tuple[Segment, ...]:
 
 def is_definite(segments: tuple[Segment, ...]) -> bool:
     """Return whether segments lead to at most one node."""
-    return all(isinstance(each, str | int | Computed | Pick) for each in segments)
+    return all(isinstance(each, str | int | ComputedSegment | Pick) for each in segments)
 
 
 def _fail(message: str, offset: int, hint: str | None = None) -> NoReturn:
@@ -137,7 +137,7 @@ def _computed(rest: str, offset: int) -> Segment:
     if found is None or _without(found[1], " ()") not in ("length", "size"):
         hint = "write [(@.length-1)] for the last element"
         _fail("an index can only be computed from the length", offset, hint)
-    return Computed(_integer(_without(found[2], " "), offset))
+    return ComputedSegment(_integer(_without(found[2], " "), offset))
 
 
 def _indices(rest: str, offset: int) -> Segment:
