@@ -336,7 +336,7 @@ class Ledger:
             call: The nested call.
 
         Returns:
-            The reservation; None if it has to wait for other calls, MustWait if those belong to
+            The reservation; None if it has to wait for other calls, CallMustWait if those belong to
             other executions.
 
         Raises:

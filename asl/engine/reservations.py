@@ -303,7 +303,7 @@ class NestedCalls:
         """Reserve for a call.
 
         Returns:
-            True if it may start, False if it has to wait for others, MustWait for other executions,
+            True if it may start, False if it has to wait for others, CallMustWait for other executions,
             a Refusal if a limit does not allow it.
         """
         shares: list[Amounts] = []
