@@ -303,8 +303,8 @@ class NestedCalls:
         """Reserve for a call.
 
         Returns:
-            True if it may start, False if it has to wait for others, CallMustWait for other executions,
-            a Refusal if a limit does not allow it.
+            True if it may start, False if it has to wait for others, CallMustWait for other
+            executions, a Refusal if a limit does not allow it.
         """
         shares: list[Amounts] = []
         for part in self.parts:
