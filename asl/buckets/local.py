@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import AslError
-from asl.core.private_files import make_private_folder, private_opener
+from asl.core.private_files import make_private_folder, open_replacement
 from asl.states.map_data import ObjectFault, StoredObject
 
 __all__ = ["FolderBucket", "MemoryBucket", "check_key", "no_object"]
@@ -117,10 +117,10 @@ class FolderBucket:
         return path.open("rb")
 
     def create(self, key: str) -> BinaryIO:
-        """Open a file for writing; missing folders are created."""
+        """Open a file that is there, complete, when it is closed; missing folders are created."""
         path = self._path(key)
         make_private_folder(path.parent)
-        return open(path, "wb", opener=private_opener)
+        return open_replacement(path, private=True)
 
     def objects(self, prefix: str) -> Iterator[StoredObject]:
         """Yield the files whose keys begin with *prefix*, in the order of their keys."""

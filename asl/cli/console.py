@@ -13,7 +13,7 @@ import click
 from asl.core.diagnostics import Report
 from asl.core.errors import AslError
 from asl.core.printable import printable, printable_json
-from asl.core.private_files import make_private_folder, private_opener
+from asl.core.private_files import make_private_folder, open_replacement
 from asl.core.values import Json, compact, excerpt
 
 __all__ = [
@@ -223,18 +223,17 @@ def write_file(path: str, text: str, *, private: bool = False) -> None:
     """Write a text to a file.
 
     Args:
-        path: The file; one that exists is overwritten and keeps its mode.
-        text: The content.
+        path: The file; one that exists is replaced as a whole, or not at all, and keeps its mode.
+        text: The content; halves of surrogate pairs are escaped.
         private: Whether the text may hold data of executions or secrets; a new file then has
             mode 0600, otherwise the mode that the umask of the process gives.
 
     Raises:
         AslError: The file cannot be written.
     """
-    opener = private_opener if private else None
     try:
-        with open(path, "w", encoding="utf-8", opener=opener) as stream:
-            stream.write(text)
+        with open_replacement(path, private=private) as stream:
+            stream.write(text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise AslError(f"cannot write {path!r}: {_os_reason(error)}") from None
 

@@ -221,6 +221,8 @@ class _Files:
         self.gathered = 0
         """Bytes in `parts`: what is to be written next."""
         self.done: list[Json] = []
+        self.failure: StateError | None = None
+        """The first failed write: nothing more is written then."""
 
     def put(self, value: Json) -> None:
         """Add one value."""
@@ -241,7 +243,7 @@ class _Files:
         return self.done
 
     def _write(self) -> None:
-        with _writing():
+        with self._writing():
             if self.size > LARGEST:
                 self._end()
             mark = self.between
@@ -252,10 +254,22 @@ class _Files:
 
     def _end(self) -> None:
         if self.file is not None:
-            with _writing(), self.file:
+            with self._writing(), self.file:
                 self.size += self.file.write(self.after)
             self.done.append({"Key": self._key(), "Size": self.size})
             self.file, self.size = None, 0
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        if self.failure is not None:
+            raise self.failure
+        try:
+            with _writing():
+                yield
+        except StateError as failure:
+            self.failure = failure
+            self.file = None  # a file that replaces another one only does so when it is closed
+            raise
 
     def _key(self) -> str:
         return f"{self.name}_{len(self.done)}.{self.extension}"

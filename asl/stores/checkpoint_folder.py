@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from asl.core.private_files import make_private_folder, private_opener
+from asl.core.private_files import make_private_folder, open_replacement
 from asl.core.values import Json, encode
 
 __all__ = ["CheckpointFolder", "state_folder"]
@@ -39,13 +39,8 @@ class CheckpointFolder:
     def __setitem__(self, id: str, checkpoint: Json) -> None:
         """Write a checkpoint; a file of this name is replaced atomically."""
         make_private_folder(self.path)
-        file = self._file(id)
-        unfinished = f"{file}.{os.getpid()}.part"
-        with open(unfinished, "wb", opener=private_opener) as stream:
+        with open_replacement(self._file(id), private=True) as stream:
             stream.write(encode(checkpoint))
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(unfinished, file)
 
     def __getitem__(self, id: str) -> Json:
         """Read a checkpoint.

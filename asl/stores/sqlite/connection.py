@@ -14,7 +14,7 @@ from typing import Final
 from weakref import WeakSet
 from zlib import crc32
 
-from asl.core.private_files import create_private_file
+from asl.core.private_files import create_private_file, unfinished_path
 from asl.stores.backend import Write
 from asl.stores.errors import CLOSED, CONTRADICTED, StoreContradicted, StoreDamaged, StoreError
 from asl.stores.sqlite.locks import IS_SUPPORTED, UNSUPPORTED, Locks
@@ -149,7 +149,7 @@ class SqliteConnection:
             )
         if version < VERSION:
             if self.refusal is not None:
-                raise StoreError(f"{self.place} is empty and read-only: there is nothing to read")
+                raise StoreError(f"{self.place} is empty, and cannot be written: {self.refusal}")
             self._create()
 
     def _create(self) -> None:
@@ -268,10 +268,14 @@ class SqliteConnection:
                 if said != "ok":
                     yield said
 
-    def _copy_to(self, target: sqlite3.Connection) -> None:
+    def _copy_to(self, target: sqlite3.Connection, path: str) -> None:
         """Copy the committed content of the file (SQLite, online backup)."""
         with _Errors(self):
-            self._file.backup(target)
+            try:
+                self._file.backup(target)
+            except sqlite3.OperationalError as error:  # SQLite does not say of which file
+                text = f"{self.place} cannot be copied to {path}: {error}"
+                raise StoreError(text) from error
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the file atomically, with access for its owner only (SQLite, online backup).
@@ -280,22 +284,23 @@ class SqliteConnection:
             StoreError: The file exists or cannot be written.
         """
         path = os.fspath(path)
-        if os.path.lexists(path):
-            raise StoreError(f"{path} exists: a backup is written to a new file")
-        part = f"{path}.{os.getpid()}.part"
+        part = unfinished_path(path)
         try:
+            if os.path.lexists(path):
+                raise StoreError(f"{path} exists: a backup is written to a new file")
             create_private_file(part)
             with closing(sqlite3.connect(part, isolation_level=None)) as target:
-                self._copy_to(target)
+                self._copy_to(target, path)
                 target.execute("PRAGMA journal_mode = DELETE")  # the backup is one file
             os.rename(part, path)
         except OSError as error:
             raise StoreError(f"{path} cannot be written: {error.strerror}") from error
-        except sqlite3.Error as error:
+        except (sqlite3.Error, ValueError) as error:
             raise StoreError(f"{path} cannot be written: {error}") from error
         finally:
-            if os.path.exists(part):
-                os.unlink(part)
+            for left in (part, f"{part}-journal", f"{part}-wal", f"{part}-shm"):
+                with suppress(OSError, ValueError):
+                    os.unlink(left)
 
     # Writing
 
