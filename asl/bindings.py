@@ -308,7 +308,7 @@ def _ask(services: Services, approvals: Any, notify: Any) -> None:
     if notify is not None:
         from asl.notifiers import bind_channels
 
-        services.notify = bind_channels(notify)
+        services.channels = bind_channels(notify)
     if approvals is not None:
         if not callable(approvals):
             raise AslError(

@@ -16,6 +16,7 @@ from asl.agents.secrets import SecretFilter, hiding, secrets_of
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.environment import require_extra
 from asl.core.errors import AslError, StateError, mark_usage_unknown
+from asl.core.schemas import faults, schema_faults
 from asl.core.values import Json, compact
 from asl.engine.agent import (
     Agent,
@@ -274,7 +275,7 @@ class _Session(ExternalAgent):
         if type(arguments) is not dict:
             raise RaisedError("Agent.InvalidInput", "the arguments of a tool are an object")
         await self.keep_to(call.bounds)
-        await self.tool(name)
+        tool = await self.tool(name)
         connection = await self.connected()
 
         async def progress(
@@ -292,6 +293,8 @@ class _Session(ExternalAgent):
         if result.is_error:
             said = str(call.hide(_text(result.content)))[:SHOWN]
             raise RaisedError("Agent.ToolError", f"{name}: {said}")
+        if tool.output_schema is not None:
+            _check_structure(name, tool.output_schema, result.structured_content)
         return _result(result)
 
     async def keep_to(self, bounds: ToolBounds | None) -> None:
@@ -333,6 +336,19 @@ class _Used(ExternalAgent):
     async def close(self) -> None:
         """End the session."""
         await self.session.close()
+
+
+def _check_structure(name: str, schema: Json, structure: Json) -> None:
+    """Check the structured content of a result against the output schema of its tool.
+
+    Raises:
+        RaisedError: `Agent.ParseError`; it does not conform, or the schema is invalid.
+    """
+    invalid = next(schema_faults("", schema, ""), None)
+    wrong = faults(schema, structure) if invalid is None else f"output schema: {invalid.message}"
+    if wrong:
+        text = f"{name}: the result does not fit the output schema of the tool: {wrong}"
+        raise RaisedError("Agent.ParseError", text[:SHOWN])
 
 
 def _text(content: list[Any]) -> str:

@@ -37,6 +37,10 @@ GRACE = 2.0
 """Seconds that a program may take to end after its standard input has."""
 MAX_TOOLS = 1000
 """How many tools of one server are listed."""
+MAX_LISTING = 2 * 1024 * 1024
+"""Bytes of all descriptions of the tools of a server."""
+LOGGERS = ("mcp", "client")
+"""The loggers of the library."""
 SHOWN = 2000
 """Characters of what a server says that the cause of an error shows."""
 
@@ -128,15 +132,33 @@ class Connection:
     async def tools(self) -> dict[str, Any]:
         """Return the tools of the server by name; raises RaisedError."""
         if not self.listed:
-            found, cursor = [], None
-            while True:
-                page = await self.answer(self.client.list_tools(cursor=cursor))
-                found += page.tools
-                cursor = page.next_cursor
-                if cursor is None or not page.tools or len(found) > MAX_TOOLS:
-                    break  # a page of nothing may have endless others behind it
+            from asyncio import timeout
+
+            try:
+                async with timeout(self.server.timeout):
+                    found = await self._pages()
+            except TimeoutError as late:
+                raise self._failed(late, _Heard()) from None
             self.listed = {each.name: each for each in found if self.hide(each.name) == each.name}
         return self.listed
+
+    async def _pages(self) -> list[Any]:
+        """Return the tools of all pages.
+
+        Raises:
+            RaisedError: `States.DataLimitExceeded`; the pages are too large together.
+        """
+        found, cursor, size = [], None, 0
+        while True:
+            page = await self.answer(self.client.list_tools(cursor=cursor))
+            found += page.tools
+            cursor = page.next_cursor
+            size += len(page.model_dump_json())
+            if size > MAX_LISTING:
+                text = f"{self.server.label}: its tools take more than {MAX_LISTING} bytes"
+                raise RaisedError("States.DataLimitExceeded", text)
+            if cursor is None or not page.tools or len(found) > MAX_TOOLS:
+                return found  # a page of nothing may have endless others behind it
 
     async def _live(self) -> None:
         """Hold the connection open until it is to stop."""
@@ -150,6 +172,8 @@ class Connection:
                 async with AsyncExitStack() as stack:
                     client = await self._transport(stack)
                     self.client = await stack.enter_async_context(client)
+                    validate: Any = _accept
+                    self.client.session.validate_tool_result = validate  # type: ignore[method-assign]
                     self.ready.set_result(None)
                     await self.stop.wait()
         except Exception as error:  # of a library that raises what its transports raise
@@ -164,11 +188,11 @@ class Connection:
         import mcp
 
         server = self.server
-        logger = getLogger("mcp")
-        if not logger.handlers:  # the error has the same text: no need to print the log
-            logger.addHandler(NullHandler())
-        if server.secrets:  # the library logs unreadable answers, which may hold secrets
-            logger.setLevel(CRITICAL)
+        for logger in map(getLogger, LOGGERS):
+            if not logger.handlers:  # the error has the same text: no need to print the log
+                logger.addHandler(NullHandler())
+            if server.secrets:  # the library logs unreadable answers, which may hold secrets
+                logger.setLevel(CRITICAL)
         if server.command is not None:
             from asl.agents.child_process import ChildProcess
 
@@ -253,6 +277,10 @@ class Connection:
         text = f"{label}: {said}: {tail}" if tail else f"{label}: {said}"
         broken = code is None or code == CONNECTION_CLOSED
         return RaisedError("Agent.NetworkError" if broken else "Agent.ToolError", self.hide(text))
+
+
+async def _accept(name: str, result: object) -> None:
+    """Accept a result: `McpServer` validates it, the library would without any bound."""
 
 
 def _seen(future: Future[Any]) -> None:

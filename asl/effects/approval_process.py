@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
-from inspect import isawaitable
+from collections.abc import Callable, Iterator
+from inspect import isawaitable, iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from asl.core.errors import NotJson, StateError
-from asl.core.values import Json, copy_result
+from asl.core.values import Json, copy_foreign, copy_result
 from asl.effects.caller import Caller
+from asl.effects.services import Notify
 from asl.effects.suspension import SuspensionMonitor
+from asl.effects.threads import run_in_thread
+from asl.effects.time_limits import await_in_time, has_expired
 from asl.engine.agent import Agent, Call
 from asl.engine.exception_mapping import (
     bounded_error,
@@ -182,32 +185,44 @@ class ApprovalProcess:
         return origin if link is None else {**origin, "link": link(self.asked.id)}
 
     async def _sent(self, kind: str, details: dict[str, Json]) -> str | None:
-        """Send a notification; return the cause of a failure, None without one."""
-        services = self.caller.runtime.services
-        if services is None or services.notify is None:
-            return None
-        try:
-            said = services.notify(kind, self.asked.view, details)
-            if isawaitable(said):
-                await self._in_time(said)
-        except BaseException as error:
-            # The notifier is user code: no exception of it may fail the execution.
-            if self._is_end(error):
-                raise
-            return describe_exception(error)
-        return None
+        """Send a notification by every channel; return the causes of failures, None without one."""
+        services, failures = self.caller.runtime.services, []
+        for channel in () if services is None else services.channels:
+            try:
+                await self._in_time(channel, kind, copy_foreign(self.asked.view), dict(details))
+            except BaseException as error:
+                # The channel is user code: no exception of it may fail the execution.
+                if self._is_end(error):
+                    raise
+                failures.append(describe_exception(error))
+        return "; ".join(failures) or None
 
-    async def _in_time(self, sending: Awaitable[object]) -> None:
-        caller = self.caller
-        await caller.runtime.event_loop()
+    async def _in_time(self, channel: Notify, *notification: Any) -> None:
+        """Call a channel, in a thread unless it is a coroutine function.
+
+        Raises:
+            TimeoutError: It takes too long.
+        """
+        runtime = self.caller.runtime
+        loop = await runtime.event_loop()
         from asyncio import timeout
 
-        caller.runtime.clock.real_begins()
+        runtime.clock.real_begins()
         try:
-            async with timeout(PATIENCE):
-                await sending
+            async with timeout(PATIENCE) as limit:
+                sending: Any = (
+                    channel(*notification)
+                    if _is_async(channel)
+                    else await run_in_thread(loop, channel, *notification)
+                )
+                if isawaitable(sending):
+                    await await_in_time(sending, limit)
+        except TimeoutError as late:
+            if has_expired(limit):
+                raise TimeoutError(f"not sent within {PATIENCE:g} s") from late
+            raise
         finally:
-            caller.runtime.clock.real_ends()
+            runtime.clock.real_ends()
 
     async def outcome_at_end(self, notice: Notice) -> Json:
         """Return the outcome at the end of the wait: an answer that was given in time, or the
@@ -384,6 +399,11 @@ class ToolApprovalProcess(ApprovalProcess):
     @property
     def _subject(self) -> str:
         return f"tool {self.asked.body['tool']!r}"
+
+
+def _is_async(channel: Notify) -> bool:
+    """Return whether a channel is a coroutine function, or an object that is called as one."""
+    return iscoroutinefunction(channel) or iscoroutinefunction(type(channel).__call__)
 
 
 def _seen(task: asyncio.Task[Any]) -> None:

@@ -70,8 +70,8 @@ class Services:
     memory: Mapping[str, Memory] = MappingProxyType({})
     """The caller's memories, by the backends that documents name."""
 
-    notify: Notify | None = None
-    """Sends the notifications of approval requests."""
+    channels: Sequence[Notify] = ()
+    """Send the notifications of approval requests."""
 
     request_link: Callable[[str], str] | None = None
     """Returns the URL of the page of a request by its id; None if not configured."""

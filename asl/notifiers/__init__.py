@@ -8,7 +8,6 @@ and returns a function `(kind, request, details)`, which may be async: *kind* is
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from inspect import isawaitable
 from string import Formatter
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -30,8 +29,8 @@ CHANNELS = {
 """The form of each channel's text, by the name of its function."""
 
 
-def bind_channels(notify: Any) -> Notify | None:
-    """Return the function that notifies approvers.
+def bind_channels(notify: Any) -> list[Notify]:
+    """Return the functions that notify approvers.
 
     Args:
         notify: A function, the text of a channel, or a list of them; None for no notifications.
@@ -39,14 +38,15 @@ def bind_channels(notify: Any) -> Notify | None:
     Raises:
         AslError: There is no such channel, or its library is not installed.
     """
-    if notify is None or callable(notify):
-        return notify  # type: ignore[no-any-return]  # its arguments are the caller's business
+    if notify is None:
+        return []
+    if callable(notify):
+        return [notify]
     if isinstance(notify, str):
-        return _channel(notify)
+        return [_channel(notify)]
     if not isinstance(notify, Iterable):
         raise AslError(f"'notify' must be a function, a channel or a list of them, got {notify!r}")
-    each = [found for one in notify if (found := bind_channels(one)) is not None]
-    return each[0] if len(each) == 1 else _all(each) if each else None
+    return [channel for each in notify for channel in bind_channels(each)]
 
 
 def request_link(template: Any) -> Callable[[str], str]:
@@ -79,19 +79,3 @@ def _channel(text: str) -> Notify:
         raise AslError(f"invalid channel {text!r}; its form is {CHANNELS[name]!r}")
     found: Notify = getattr(import_module("asl.notifiers.channels"), name)(address)
     return found
-
-
-def _all(channels: list[Notify]) -> Notify:
-    async def notify(kind: str, request: dict[str, Json], details: dict[str, Json]) -> None:
-        failures = []
-        for channel in channels:
-            try:
-                pending = channel(kind, request, details)
-                if isawaitable(pending):
-                    await pending
-            except Exception as error:  # user code; the other channels still have to notify
-                failures.append(error)
-        if failures:
-            raise failures[0] if len(failures) == 1 else ExceptionGroup("channels", failures)
-
-    return notify

@@ -14,6 +14,14 @@ def tool(name: str, description: str = "A tool.") -> dict[str, Any]:
     return {"name": name, "description": description, "inputSchema": ANYTHING}
 
 
+OUTPUTS: dict[str, Any] = {
+    "pattern": {"type": "object", "properties": {"x": {"pattern": "^(a+)+$"}}},
+    "circle": {"type": "object", "$ref": "#"},
+    "no schema": {"type": "object", "minProperties": "x"},
+}
+"""Output schemas with which a validation would not end, or not begin."""
+
+
 def text(*texts: str, **more: Any) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": each} for each in texts], **more}
 
@@ -99,6 +107,14 @@ def main(mode: str) -> None:
             answer = {"jsonrpc": "2.0", "id": message["id"], "error": error}
         if mode == "endless" and message.get("method") == "tools/list":
             page = {"tools": [], "nextCursor": "more"}
+            answer = {"jsonrpc": "2.0", "id": message["id"], "result": page}
+        if mode in OUTPUTS and message.get("method") == "tools/list":
+            page = {"tools": [tool("look") | {"outputSchema": OUTPUTS[mode]}]}
+            answer = {"jsonrpc": "2.0", "id": message["id"], "result": page}
+        if mode in OUTPUTS and message.get("method") == "tools/call":
+            answer["result"]["structuredContent"] = {"x": "a" * 40 + "!"}
+        if mode == "vast" and message.get("method") == "tools/list":
+            page = {"tools": [tool("look", "x" * 300_000)], "nextCursor": "2"}
             answer = {"jsonrpc": "2.0", "id": message["id"], "result": page}
         if answer is not None:
             print(json.dumps(answer), flush=True)

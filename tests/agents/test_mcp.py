@@ -169,6 +169,10 @@ FAULTS = [
     ([*LEAN, "nonsense"], "States.Timeout", "it said '{nonsense', which is no message"),
     ([*LEAN, "odd"], "Agent.ParseError", "the answer makes no sense: 1 validation error"),
     ([*LEAN, "endless"], "Agent.ToolError", "there is no tool 'look'"),
+    ([*LEAN, "vast"], "States.DataLimitExceeded", "its tools take more than 2097152 bytes"),
+    ([*LEAN, "pattern"], "Agent.ParseError", "does not match '^(a+)+$'"),
+    ([*LEAN, "circle"], "Agent.ParseError", "nested deeper than"),
+    ([*LEAN, "no schema"], "Agent.ParseError", "output schema: no JSON Schema"),
     ([*LEAN, "wordy"], "Agent.ToolError", "xxx"),
 ]
 
