@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from asl.core.environment import require_extra
 from asl.core.values import Json, excerpt
 from asl.engine.events import ENDINGS, PAUSED, Event
+from asl.engine.exception_mapping import describe_exception
 from asl.engine.execution import Execution
 from asl.engine.usage import CallUsage, reported_usage
 from asl.states import STATE_TYPES, UNKNOWN
@@ -91,6 +92,16 @@ class Telemetry:
             what: meter.create_histogram(f"asl.{what}.duration", "s", f"How long a {what} takes.")
             for what in ("state", "tool")
         }
+        self.failed = 0
+        """Number of events that a provider, a processor or an exporter has refused."""
+
+    def report(self, failure: str) -> None:
+        """Log a failure of telemetry, the first one only; executions continue without it."""
+        self.failed += 1
+        if self.failed == 1:
+            from logging import getLogger
+
+            getLogger("asl.telemetry").warning("telemetry is incomplete: %s", failure)
 
     def of(self, execution: Execution) -> _Trace:
         """Return the listener of one execution."""
@@ -146,6 +157,14 @@ class _Trace:
 
     def __call__(self, event: Event) -> None:
         """Take one event."""
+        try:
+            self._take(event)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # processors are user code: none may fail the execution
+            self.telemetry.report(describe_exception(error))
+
+    def _take(self, event: Event) -> None:
         kind, path = event.type, event.path
         if kind == "ExecutionStarted":
             self._start(event)

@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from threading import Thread
+from time import monotonic
 from typing import Any
 
 from asl.core.environment import require_extra
@@ -28,6 +30,8 @@ def _collector() -> tuple[Any, Any]:
     return OTLPSpanExporter(), OTLPMetricExporter()
 
 
+PATIENCE = 5.0
+"""Real seconds in which the exporters have to send the rest."""
 EXPORTERS: Mapping[str, Callable[[], tuple[Any, Any]]] = {"console": _console, "otlp": _collector}
 """Functions that create an exporter of spans and one of metrics, by name."""
 
@@ -35,7 +39,7 @@ EXPORTERS: Mapping[str, Callable[[], tuple[Any, Any]]] = {"console": _console, "
 @contextmanager
 def exporting(name: str) -> Iterator[Telemetry]:
     """Yield a listener that reports executions to OpenTelemetry; the rest is sent when the block
-    ends.
+    ends, within `PATIENCE`.
 
     OpenTelemetry's variables define the collector (`OTEL_EXPORTER_OTLP_ENDPOINT`).
 
@@ -54,11 +58,22 @@ def exporting(name: str) -> Iterator[Telemetry]:
 
     resource = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME", "asl")})
     spans, metrics = EXPORTERS[name]()
-    tracer_provider = TracerProvider(resource=resource)
+    # What still hangs after the patience must not delay the end of the process either.
+    tracer_provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     tracer_provider.add_span_processor(BatchSpanProcessor(spans))
-    meter_provider = MeterProvider([PeriodicExportingMetricReader(metrics)], resource)
+    meter_provider = MeterProvider(
+        [PeriodicExportingMetricReader(metrics)], resource, shutdown_on_exit=False
+    )
+    telemetry = Telemetry(tracer_provider=tracer_provider, meter_provider=meter_provider)
     try:
-        yield Telemetry(tracer_provider=tracer_provider, meter_provider=meter_provider)
+        yield telemetry
     finally:
-        tracer_provider.shutdown()
-        meter_provider.shutdown()
+        shutdowns = (tracer_provider.shutdown, meter_provider.shutdown)
+        threads = [Thread(target=each, name="asl-telemetry", daemon=True) for each in shutdowns]
+        for thread in threads:
+            thread.start()
+        deadline = monotonic() + PATIENCE
+        for thread in threads:
+            thread.join(max(0.0, deadline - monotonic()))
+        if any(thread.is_alive() for thread in threads):
+            telemetry.report(f"not everything was sent within {PATIENCE:g} s")

@@ -1,6 +1,8 @@
 """`asl test`."""
 
+import errno
 import json
+import os
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -117,3 +119,34 @@ def test_default_is_the_conformance_suite(
     monkeypatch.setattr("asl.conformance.load_suite", lambda: bundled)
     done = asl("test", "-k", "pitfall")
     assert "passed" in done.stdout
+
+
+def test_no_command_damages_a_file_if_the_disk_is_full(
+    asl: Asl, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Documents, reports, drawings and histories: the former content remains."""
+
+    def full(number: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    document, old = folder / "pass.asl.json", folder / "old.svg"
+    written = json.dumps(json.loads(document.read_text()), indent=7)
+    document.write_text(written)
+    old.write_text("precious")
+    before = sorted(folder.iterdir())
+    suite = folder / "s.asl-test.yaml"
+    case = "{id: a, expect: {status: SUCCEEDED}}"
+    suite.write_text(f"suite: s\ndocument_file: pass.asl.json\ncases: [{case}]\n")
+    for words in (
+        ("fmt", document),
+        ("graph", document, "-o", old),
+        ("convert", document, "--to", "amazon", "-o", old),
+        ("run", document, "--history", old),
+        ("run", document, "--record", old),
+        ("test", suite, "--output", old),
+    ):
+        ran = asl(*words)
+        assert (ran.exit_code, "no space left on device" in ran.stderr) == (2, True), words
+    assert (document.read_text(), old.read_text()) == (written, "precious")
+    assert sorted(folder.iterdir()) == sorted([*before, suite])

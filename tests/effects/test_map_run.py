@@ -1,9 +1,12 @@
 """Distributed Maps as a whole: items are drawn late, results leave early, nothing is lost."""
 
 import asyncio
+import errno
 import json
+import os
 import re
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from hypothesis import strategies as st
 import asl
 
 Json = Any
+PASS = {"Type": "Pass", "End": True}
 ASK = {"Ask": {"Type": "Task", "Agent": "A", "End": True}}
 READER = {
     "Resource": "arn:aws:states:::s3:getObject",
@@ -370,3 +374,57 @@ def test_a_field_of_distributed_maps_makes_one(field: str) -> None:
     )
     assert result.ok, result.cause
     assert "MapRunSucceeded" in [event.type for event in result.events]
+
+
+def test_a_full_disk_leaves_no_part_of_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(number: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    (tmp_path / "rows").write_text("1\n" * 20)
+    document = distributed({"P": PASS}, "P", ItemReader=READER, ResultWriter=writer())
+    result = asl.run(document, {}, buckets={"b": tmp_path})
+    assert result.error == "States.ResultWriterFailed"
+    assert "No space left" in str(result.cause)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / "rows"]
+
+
+class FlakyBucket:
+    """A bucket whose second write fails; the later ones succeed."""
+
+    def __init__(self) -> None:
+        self.created: list[str] = []
+        self.writes = 0
+
+    def open(self, key: str) -> Any:
+        return BytesIO(b"1\n" * 2_000)
+
+    def create(self, key: str) -> Any:
+        self.created.append(key.rpartition("/")[2])
+        bucket = self
+
+        class File(BytesIO):
+            def write(self, data: Any) -> int:
+                bucket.writes += 1
+                if bucket.writes == 2:
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+                return super().write(data)
+
+        return File()
+
+    def objects(self, prefix: str) -> Any:
+        return iter(())
+
+
+def test_no_manifest_after_a_failed_write() -> None:
+    """The manifest says that the files are complete."""
+    bucket = FlakyBucket()
+    document = distributed(
+        {"P": {**PASS, "Result": "x" * 1000}}, "P", ItemReader=READER, ResultWriter=writer()
+    )
+    result = asl.run(document, {}, buckets={"b": bucket})
+    assert result.error == "States.ResultWriterFailed"
+    assert bucket.created == ["SUCCEEDED_0.jsonl"]
+    assert bucket.writes == 2

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -323,3 +324,55 @@ def test_error_of_an_approval_handler_has_texts_as_name_and_cause() -> None:
 
 
 APPROVAL = {"StartAt": "A", "States": {"A": {"Type": "Approval", "Prompt": "?", "End": True}}}
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+def test_a_channel_that_hangs_is_given_up(channels: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plain function runs in a thread: neither the execution nor the event loop waits for it."""
+    monkeypatch.setattr("asl.effects.approval_process.PATIENCE", 0.05)
+    release, ear = threading.Event(), Ear()
+
+    def hang(kind: str, request: Any, details: Any) -> None:
+        release.wait(60)
+
+    async def run() -> tuple[asl.Result, list[str]]:
+        turns: list[str] = []
+        execution = asyncio.create_task(asl.arun(ONE, {"t": "x"}, notify=[hang] * channels + [ear]))
+        while not execution.done():
+            turns.append("another task")
+            await asyncio.sleep(0.001)
+        return await execution, turns
+
+    result, turns = asyncio.run(run())
+    release.set()
+    assert result.status == "PAUSED"
+    late = "TimeoutError: not sent within 0.05 s"
+    assert [each["cause"] for each in failed(result)] == ["; ".join([late] * channels)]
+    assert len(ear.heard) == 1
+    assert len(turns) > 2
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(3), GeneratorExit()])
+def test_no_exception_of_a_channel_fails_the_execution(error: BaseException) -> None:
+    def refuse(kind: str, request: Any, details: Any) -> None:
+        raise error
+
+    async def refuse_later(kind: str, request: Any, details: Any) -> None:
+        raise error
+
+    for notify in (refuse, refuse_later):
+        result = asl.run(ONE, {"t": "x"}, notify=notify)
+        assert result.status == "PAUSED"
+        (details,) = failed(result)
+        assert type(error).__name__ in details["cause"]
+
+
+def test_a_channel_gets_a_copy_of_the_request() -> None:
+    def change(kind: str, request: Any, details: Any) -> None:
+        request["options"].append("steal")
+        details.clear()
+
+    ear = Ear()
+    (request,) = asl.run(ONE, {"t": "x"}, notify=[change, ear]).pending
+    assert request["options"] == ["approve", "reject"]
+    assert "workflow" in ear.heard[0][1]

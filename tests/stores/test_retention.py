@@ -12,6 +12,8 @@ import pytest
 import asl
 from asl.executions import ExecutionBusy, ExecutionNotFound, Store
 from asl.executions.locking import hold_lock
+from asl.stores.errors import StoreError
+from asl.stores.sqlite.connection import SqliteConnection
 from tests.sql import rows
 
 DAY = 86_400.0
@@ -157,3 +159,41 @@ def test_backup_during_a_transaction_of_another_process(tmp_path: Path) -> None:
             other.execute("ROLLBACK")
     with opened(tmp_path / "copy.db") as copy:
         assert list(copy.faults()) == []
+
+
+def test_an_interrupted_backup_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a part of a copy nor SQLite's journal of it."""
+
+    def full(self: SqliteConnection, target: sqlite3.Connection, path: str) -> None:
+        target.execute("CREATE TABLE half (a)")
+        target.execute("BEGIN")
+        target.execute("INSERT INTO half VALUES (1)")
+        raise error
+
+    monkeypatch.setattr(SqliteConnection, "_copy_to", full)
+    with Store(tmp_path / "runs.db") as store:
+        before = sorted(tmp_path.iterdir())
+        error: BaseException = sqlite3.OperationalError("database or disk is full")
+        with pytest.raises(
+            StoreError, match=r"copy\.db cannot be written: .* full"
+        ):
+            store.backup(tmp_path / "copy.db")
+        error = KeyboardInterrupt()
+        with pytest.raises(KeyboardInterrupt):
+            store.backup(tmp_path / "copy.db")
+        assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_backup_names_both_files_if_it_fails(tmp_path: Path) -> None:
+    """SQLite does not say which of them it could not use."""
+    with (
+        Store(tmp_path / "runs.db") as store,
+        closing(sqlite3.connect(tmp_path / "copy.db", isolation_level=None)) as target,
+    ):
+        connection = store.session.connection
+        assert isinstance(connection, SqliteConnection)
+        target.execute("PRAGMA max_page_count = 1")
+        with pytest.raises(StoreError, match=r"runs\.db cannot be copied to copy\.db: .* full"):
+            connection._copy_to(target, "copy.db")

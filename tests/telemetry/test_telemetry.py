@@ -3,20 +3,22 @@
 import asyncio
 import json
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import asl
-from asl.telemetry import Telemetry
+from asl.telemetry import Telemetry, exporters
 
 from ..agents.servers import serving
 
@@ -540,3 +542,66 @@ def test_the_console_shows_it_on_standard_error(tmp_path: Path) -> None:
     assert done.stdout == "1\n"
     assert '"name": "state Write"' in done.stderr
     assert "asl.executions" in done.stderr
+
+
+class Refusing(SpanProcessor):
+    """Raises an exception for the start or the end of every span."""
+
+    def __init__(self, error: BaseException, where: str) -> None:
+        self.error = error
+        self.where = where
+
+    def on_start(self, *arguments: Any, **options: Any) -> None:
+        if self.where == "start":
+            raise self.error
+
+    def on_end(self, *arguments: Any, **options: Any) -> None:
+        if self.where == "end":
+            raise self.error
+
+
+@pytest.mark.parametrize("where", ["start", "end"])
+@pytest.mark.parametrize(
+    "error", [ValueError("x"), asyncio.CancelledError(), SystemExit(3), StopIteration()]
+)
+def test_processors_that_raise_fail_no_execution(
+    error: BaseException, where: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first failure is logged."""
+    provider = TracerProvider()
+    provider.add_span_processor(Refusing(error, where))
+    document = {
+        "StartAt": "A",
+        "States": {"A": {"Type": "Pass", "Next": "B"}, "B": {"Type": "Pass", "End": True}},
+    }
+    telemetry = Telemetry(tracer_provider=provider)
+    assert asl.run(document, listener=telemetry).ok
+    (record,) = caplog.records
+    assert record.getMessage().startswith(f"telemetry is incomplete: {type(error).__name__}")
+    assert telemetry.failed > 1
+
+
+class Hanging(SpanExporter):
+    """An exporter that never returns."""
+
+    def __init__(self) -> None:
+        self.release = threading.Event()
+
+    def export(self, spans: Any) -> SpanExportResult:
+        self.release.wait(60)
+        return SpanExportResult.SUCCESS
+
+
+def test_an_exporter_that_hangs_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    hanging = Hanging()
+    made = {"console": lambda: (hanging, ConsoleMetricExporter(out=StringIO()))}
+    monkeypatch.setattr(exporters, "EXPORTERS", made)
+    monkeypatch.setattr(exporters, "PATIENCE", 0.05)
+    document = {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}}
+    with exporters.exporting("console") as telemetry:
+        assert asl.run(document, listener=telemetry).ok
+    hanging.release.set()
+    (record,) = caplog.records
+    assert "not everything was sent within 0.05 s" in record.getMessage()
