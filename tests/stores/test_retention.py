@@ -176,9 +176,7 @@ def test_an_interrupted_backup_leaves_nothing(
     with Store(tmp_path / "runs.db") as store:
         before = sorted(tmp_path.iterdir())
         error: BaseException = sqlite3.OperationalError("database or disk is full")
-        with pytest.raises(
-            StoreError, match=r"copy\.db cannot be written: .* full"
-        ):
+        with pytest.raises(StoreError, match=r"copy\.db cannot be written: .* full"):
             store.backup(tmp_path / "copy.db")
         error = KeyboardInterrupt()
         with pytest.raises(KeyboardInterrupt):
