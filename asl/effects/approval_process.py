@@ -189,7 +189,7 @@ class ApprovalProcess:
         services, failures = self.caller.runtime.services, []
         for channel in () if services is None else services.channels:
             try:
-                await self._in_time(channel, kind, copy_foreign(self.asked.view), dict(details))
+                await self._in_time(channel, kind, dict(details))
             except BaseException as error:
                 # The channel is user code: no exception of it may fail the execution.
                 if self._is_end(error):
@@ -197,23 +197,23 @@ class ApprovalProcess:
                 failures.append(describe_exception(error))
         return "; ".join(failures) or None
 
-    async def _in_time(self, channel: Notify, *notification: Any) -> None:
+    async def _in_time(self, channel: Notify, kind: str, details: dict[str, Json]) -> None:
         """Call a channel, in a thread unless it is a coroutine function.
 
         Raises:
             TimeoutError: It takes too long.
         """
-        runtime = self.caller.runtime
+        runtime, view = self.caller.runtime, copy_foreign(self.asked.view)
         loop = await runtime.event_loop()
         from asyncio import timeout
 
         runtime.clock.real_begins()
         try:
             async with timeout(PATIENCE) as limit:
-                sending: Any = (
-                    channel(*notification)
+                sending: object = (
+                    channel(kind, view, details)
                     if _is_async(channel)
-                    else await run_in_thread(loop, channel, *notification)
+                    else await run_in_thread(loop, channel, kind, view, details)
                 )
                 if isawaitable(sending):
                     await await_in_time(sending, limit)
