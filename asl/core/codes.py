@@ -24,9 +24,10 @@ __all__ = [
 class Code(NamedTuple):
     """One rule: its severity in the default profile, a short title and an explanation.
 
-    `hint` is the default advice of a conversion loss. `aws_severity` is the severity in the `aws`
-    profile where it differs, `aws_code` the diagnostic code of AWS for the same fault. A code of a
-    dialect may report the same as a rule of the language, which it `replaces`.
+    `hint` is the default advice of a conversion loss. If all losses of a code have one cause,
+    `cause` is the message of an entry with several places. `aws_severity` is the severity in the
+    `aws` profile where it differs, `aws_code` the diagnostic code of AWS for the same fault. A code
+    of a dialect may report the same as a rule of the language, which it `replaces`.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Code(NamedTuple):
     aws_code: str | None = None
     hint: str | None = None
     replaces: str | None = None
+    cause: str | None = None
 
     @property
     def family(self) -> str:
@@ -77,8 +79,9 @@ def _code(
     aws_code: str | None = None,
     hint: str | None = None,
     replaces: str | None = None,
+    cause: str | None = None,
 ) -> Code:
-    return Code(id, severity, title, explain.strip(), aws_severity, aws_code, hint, replaces)
+    return Code(id, severity, title, explain.strip(), aws_severity, aws_code, hint, replaces, cause)
 
 
 def lookup(code: str) -> Code:

@@ -91,10 +91,22 @@ class RelatedLocation(NamedTuple):
     column: int | None = None
 
 
+class Occurrence(NamedTuple):
+    """One place of a diagnostic that has several, with what is reported there."""
+
+    message: str
+    pointer: str
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    hint: str | None = None
+
+
 class Diagnostic(NamedTuple):
     """A finding with its severity and position; `line` and `column` count from 1, in characters.
 
-    `aws` is set in the `aws` profile for faults that AWS reports, too.
+    `aws` is set in the `aws` profile for faults that AWS reports, too. `places` lists all places
+    of an entry with several, its own first, each with its own message (see `place`).
     """
 
     code: str
@@ -107,6 +119,7 @@ class Diagnostic(NamedTuple):
     hint: str | None = None
     related: tuple[RelatedLocation, ...] = ()
     aws: AwsDiagnostic | None = None
+    places: tuple[Occurrence, ...] = ()
 
     @property
     def where(self) -> str:
@@ -114,6 +127,12 @@ class Diagnostic(NamedTuple):
         if self.line is None:
             return ":".join(part for part in (self.file, self.pointer) if part) or "document"
         return f"{self.file or '<document>'}:{self.line}:{self.column}"
+
+    @property
+    def all_places(self) -> tuple[Occurrence, ...]:
+        """All places of the diagnostic, its own first."""
+        own = Occurrence(self.message, self.pointer, self.file, self.line, self.column, self.hint)
+        return self.places or (own,)
 
     @property
     def is_of_itself(self) -> bool:
@@ -189,6 +208,8 @@ def place(
     document: WrittenDocument,
     findings: Iterable[Finding],
     profile_severity: ProfileSeverity = default_severity,
+    *,
+    by_cause: bool = False,
 ) -> Report:
     """Give findings their severity and position, and sort them by file, line, column and code.
 
@@ -197,6 +218,11 @@ def place(
         findings: The findings to report.
         profile_severity: Maps a code and its default severity to the effective one; None drops the
             finding. A severity set on the finding itself wins.
+        by_cause: Whether findings of one code, severity and cause are one diagnostic with several
+            places. The cause is that of the code; for a code without one it is the message.
+
+    Returns:
+        The report.
     """
     files = {name: number for number, name in enumerate(document.sources)}
     graded: dict[Severity, list[Finding]] = {severity: [] for severity in Severity}
@@ -212,12 +238,37 @@ def place(
         diagnostic, offset = _diagnostic(document, finding, severity)
         if severity is not Severity.ERROR and diagnostic.is_of_itself:
             continue  # one text that is included twice
-        placed.append(((files[diagnostic.file], offset, diagnostic.code), diagnostic))
+        order = (files[diagnostic.file], offset, diagnostic.code)
+        placed.append((order, diagnostic))
     placed.sort(key=lambda each: each[0])
-    found = (diagnostic for _, diagnostic in placed)
+    found: Iterable[Diagnostic] = (diagnostic for _, diagnostic in placed)
+    if by_cause:
+        found = _by_cause(found)
     # What is included twice is wrong in one place all the same.
     distinct = found if len(files) == 1 else dict.fromkeys(found)
     return Report((*distinct, *omitted_findings(document.source.name, omitted)), document)
+
+
+def _by_cause(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Yield one diagnostic for those of one cause, at the first of their places."""
+    groups: dict[tuple[str, Severity, str], dict[Diagnostic, None]] = {}
+    for each in found:
+        cause = lookup(each.code).cause or each.message
+        groups.setdefault((each.code, each.severity, cause), {})[each] = None
+    for group in groups.values():
+        first, *others = group
+        yield _joined(first, others) if others else first
+
+
+def _joined(first: Diagnostic, others: list[Diagnostic]) -> Diagnostic:
+    """Return one diagnostic for several of one cause."""
+    code, each = lookup(first.code), (first, *others)
+    same = len({one.message for one in each}) == 1
+    return first._replace(
+        message=first.message if same else code.cause or first.message,
+        hint=first.hint if len({one.hint for one in each}) == 1 else code.hint,
+        places=tuple(place for one in each for place in one.all_places),
+    )
 
 
 MAX_FINDINGS: Final = 500

@@ -141,9 +141,7 @@ def convert_document(
     once = {each.code for each in made.losses} & {"L-MISSING"}
     others = (made.placed(each) for each in written.losses if each.code not in once)
     losses = map(_advised, (*lost, *given, *made.losses, *others))
-    report = place(document, losses)
-    # A loss of a state that replaces several states of the document is reported once.
-    report = replace(report, diagnostics=tuple(dict.fromkeys(report)), document=document)
+    report = replace(place(document, losses, by_cause=True), document=document)
     return Conversion(written.text, written.value, report, to, written.files)
 
 

@@ -136,7 +136,7 @@ class _Audit:
         """JSON Pointers of what the writer has reported, and of all around it."""
         self.dropped = {each.pointer for each in made.losses if each.code == "L-DROPPED"}
         self.found: list[_Field] = []
-        self.inert: dict[str, list[_Field]] = {}
+        self.inert: list[_Field] = []
         self.replaced: dict[str, list[str]] = {}
         """JSON Pointers of states that are lost as a whole -> the fields that are lost with it."""
         for loss in made.losses:
@@ -155,11 +155,10 @@ class _Audit:
             message = f"{each.name!r} is not carried over"
             yield Finding("L-FIELD", message, each.pointer, "it is left out", at_key=True)
         texts = {each for each in _values(self.written.value) if type(each) is str}
-        for name, fields in self.inert.items():
-            lost = [each for each in fields if not self.written_out(each.value, texts)]
-            if lost:
-                message = f"{name!r} is not carried over{_others(len(lost) - 1)}"
-                yield Finding("L-INERT", message, lost[0].pointer, "it is left out", at_key=True)
+        for each in self.inert:
+            if not self.written_out(each.value, texts):
+                message = f"{each.name!r} is not carried over"
+                yield Finding("L-INERT", message, each.pointer, "it is left out", at_key=True)
 
     def machine(self, machine: Mapping[str, Any], pointer: str) -> None:
         """Find the fields of the states of a machine that are neither carried nor reported."""
@@ -196,7 +195,7 @@ class _Audit:
             if found.pointer in self.reported:
                 continue
             if name in inert:
-                self.inert.setdefault(name, []).append(found)
+                self.inert.append(found)
             elif name in carried:
                 continue
             elif whole:
@@ -233,11 +232,6 @@ def _values(value: Json) -> Iterator[Json]:
             todo += each.values()
         elif isinstance(each, list):
             todo += each
-
-
-def _others(count: int) -> str:
-    """Return the end of a message about several places."""
-    return f", here and at {count} other place{'s' if count > 1 else ''}" if count else ""
 
 
 def _with(message: str, fields: Sequence[str]) -> str:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asl.core.diagnostics import Finding, InvalidDocument, Report, place
+from asl.core.codes import lookup
+from asl.core.diagnostics import Finding, InvalidDocument, Report, Severity, place
 from asl.core.document import read
 from asl.core.render.formats import RENDERERS, render_github, render_json, render_sarif
 from asl.core.render.text import WIDTH, render_text
@@ -168,6 +169,7 @@ def test_json_is_flat_and_complete() -> None:
                 "pointer": "/States/B",
             }
         ],
+        "places": [],
         "aws": None,
     }
 
@@ -203,3 +205,93 @@ def test_every_report_can_be_rendered(raw: bytes, name: str) -> None:
     except InvalidDocument as error:
         found = error.report
     RENDERERS[name](found).encode()
+
+
+# One entry for one cause
+
+
+def grouped(*findings: Finding) -> Report:
+    """Return a report with one entry per cause."""
+    return place(read(TEXT.encode(), name="a.json"), findings, by_cause=True)
+
+
+WAITS = tuple(
+    Finding("L-WAIT", "no state waits", at, "it is left out", at_key=True)
+    for at in ("/States/B", "/States/A", "/States/A/Nxt")
+)
+NAMES = (
+    Finding("L-NAME", "'A' is called 'a'", "/States/A", "a", at_key=True),
+    Finding("L-NAME", "'B' is called 'b'", "/States/B", "b", at_key=True),
+)
+
+
+def test_one_cause_is_one_entry_at_its_first_place() -> None:
+    """Its places are in the order of the text, its own first."""
+    (entry,) = grouped(*WAITS)
+    assert (entry.line, entry.hint) == (4, "it is left out")
+    assert [each.pointer for each in entry.places] == ["/States/A", "/States/A/Nxt", "/States/B"]
+    assert len(report(*WAITS)) == 3
+
+
+def test_one_place_is_no_list() -> None:
+    """The same finding twice is one, too."""
+    (entry,) = grouped(WAITS[0], WAITS[0])
+    assert entry.places == ()
+
+
+def test_severities_are_not_mixed() -> None:
+    """An approximation is no reason to overlook an error of the same code."""
+    mild = WAITS[1]._replace(severity=Severity.WARNING)
+    assert [each.severity for each in grouped(WAITS[0], mild)] == ["warning", "error"]
+
+
+def test_a_code_with_a_cause_joins_messages() -> None:
+    """The message and the hint are those of the code, each place has its own."""
+    (entry,) = grouped(*NAMES)
+    assert entry.message == lookup("L-NAME").cause
+    assert entry.hint == lookup("L-NAME").hint
+    assert [(each.message, each.hint) for each in entry.places] == [
+        ("'A' is called 'a'", "a"),
+        ("'B' is called 'b'", "b"),
+    ]
+
+
+def test_a_code_without_a_cause_does_not_join_messages() -> None:
+    """Other words are another cause."""
+    other = WAITS[1]._replace(message="no task waits")
+    assert len(grouped(WAITS[0], other)) == 2
+
+
+def test_text_names_further_lines() -> None:
+    """And what is reported there, where that differs."""
+    assert "  = also: and at lines 4, 5\n  = hint: it is left out" in render_text(grouped(*WAITS))
+    text = render_text(grouped(*NAMES))
+    assert "  = also: and at line 5\n" in text
+    assert "  = note: 4: 'A' is called 'a'\n" in text
+    assert "  = note: 5: 'B' is called 'b'\n" in text
+
+
+def test_text_bounds_places_and_messages() -> None:
+    """The others are counted."""
+    lines = '{"a": [\n' + ",\n".join("0" for _ in range(40)) + "]}"
+    findings = [Finding("L-NAME", f"{n} is called", f"/a/{n}") for n in range(40)]
+    text = render_text(place(read(lines.encode(), name="a.json"), findings, by_cause=True))
+    assert "12, 13, 14 and 27 more" in text
+    assert "note: and 36 more" in text
+
+
+def test_json_and_sarif_list_all_places() -> None:
+    """With pointer, line and column."""
+    (entry,) = json.loads(render_json(grouped(*NAMES)))["diagnostics"]
+    assert entry["places"][1] == {
+        "message": "'B' is called 'b'",
+        "file": "a.json",
+        "line": 5,
+        "column": 5,
+        "pointer": "/States/B",
+        "hint": "b",
+    }
+    (result,) = json.loads(render_sarif(grouped(*NAMES)))["runs"][0]["results"]
+    regions = [each["physicalLocation"]["region"] for each in result["locations"]]
+    assert [each["startLine"] for each in regions] == [4, 5]
+    assert "and at line 5" in render_github(grouped(*NAMES))

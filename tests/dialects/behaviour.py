@@ -7,7 +7,7 @@ documents that ask the same agents in the same order are given the same answers.
 import json
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -686,5 +686,13 @@ def unreported(
     return {
         part
         for part in differences(before, after, document.dialect, conversion.dialect)
-        if not any(excused(loss, part, before, after, places) for loss in conversion.losses)
+        if not any(
+            excused(loss, part, before, after, places) for loss in each_loss(conversion.losses)
+        )
     }
+
+
+def each_loss(losses: Iterable[asl.Diagnostic]) -> Iterator[asl.Diagnostic]:
+    """Yield losses, one for each place."""
+    for loss in losses:
+        yield from (loss._replace(**each._asdict()) for each in loss.all_places)

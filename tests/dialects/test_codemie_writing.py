@@ -10,6 +10,7 @@ from asl.dialects.codemie.plain.choices import NEVER, rule
 from asl.dialects.codemie.writing.conditions import Conditions
 from asl.dialects.codemie.writing.reads import Extracted, Output
 from asl.dialects.codemie.writing.results import Result
+from tests.dialects.behaviour import each_loss
 
 Json = Any
 
@@ -152,5 +153,5 @@ states:
 """
     for target in ("amazon", "contenox", "flujo"):
         conversion = asl.convert(text, target)
-        told = {each.line for each in conversion.losses if each.code == "L-COERCE"}
+        told = {each.line for each in each_loss(conversion.losses) if each.code == "L-COERCE"}
         assert told == {8, 9}, target

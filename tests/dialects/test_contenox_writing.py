@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 import asl
+from asl import Severity
 from asl.cli.main import cli
 
 TASK = {"Type": "Task", "Agent": "Worker"}
@@ -68,18 +69,24 @@ def test_a_task_is_a_tool() -> None:
     }
 
 
+def noted(conversion: asl.Conversion) -> bool:
+    """Whether the report names another form of the input."""
+    return "L-INPUT" in {each.code for each in conversion.losses}
+
+
 def test_the_input_of_a_chain_needs_no_name() -> None:
     """Where a document reads nothing else of its input, that is what the chain is given."""
     read = {"input.$": "$.input", "args": {"tone": "warm"}}
     conversion = written({"A": {**TASK, "Parameters": read}})
-    assert told(conversion) == {"L-INPUT"}
+    assert told(conversion) == set()
+    assert noted(conversion)
     worker = {"name": "Worker", "args": {"tone": "warm"}}
     (task,) = conversion.document["tasks"]
     assert {"id": "A", "handler": "tools", "tools": worker}.items() <= task.items()
     assert "prompt_template" not in task
     other = written({"A": {**TASK, "Parameters": {**read, "kind.$": "$.kind"}}})
-    assert "L-INPUT" not in told(other)
-    assert "L-INPUT" not in told(written({"A": {**TASK}}))
+    assert not noted(other)
+    assert not noted(written({"A": {**TASK}}))
 
 
 def test_a_result_is_found_under_the_name_of_its_task() -> None:
@@ -218,7 +225,6 @@ def losses() -> dict[str, tuple[dict[str, Any], set[str]]]:
             {"CX-APPROVAL"},
         ),
         "block": ({"A": {**task, "Budget": {"MaxCost": "$1"}}}, {"CX-META"}),
-        "delay": ({"A": {**task, "Retry": [{"ErrorEquals": ["States.ALL"]}]}}, {"CX-DELAY"}),
         "retry": (
             {"A": {**task, "Retry": [{"ErrorEquals": ["Odd"], "IntervalSeconds": 0}]}},
             {"CX-RETRY"},
@@ -277,6 +283,12 @@ def test_every_loss_is_reported(kind: str) -> None:
     """With the code that the language has for it, and nothing else."""
     states, expected = losses()[kind]
     assert told(written(states)) == expected
+
+
+def test_retry_delay_is_reported_as_information() -> None:
+    """A chain repeats a task immediately, which changes neither path nor output."""
+    task = {**TASK, "Retry": [{"ErrorEquals": ["States.ALL"]}]}
+    assert "CX-DELAY" in {each.code for each in written({"A": task}).losses.of(Severity.INFO)}
 
 
 def test_a_loss_has_a_place() -> None:

@@ -6,10 +6,10 @@ from typing import Any, Final
 import orjson
 
 from asl.core.codes import lookup
-from asl.core.diagnostics import Diagnostic, RelatedLocation, Report, Severity
+from asl.core.diagnostics import Diagnostic, Occurrence, RelatedLocation, Report, Severity
 from asl.core.printable import printable, printable_json
 from asl.core.render import Reports, every_diagnostic, every_report
-from asl.core.render.text import render_text
+from asl.core.render.text import further_places, render_text
 from asl.core.values import Json
 
 __all__ = ["RENDERERS", "aws_answer"]
@@ -27,8 +27,9 @@ def render_json(reports: Reports) -> str:
     """Render reports as one JSON object with counts and a flat array of diagnostics.
 
     `{"ok", "errors", "warnings", "infos", "diagnostics": [{"code", "severity", "title", "message",
-    "file", "line", "column", "pointer", "hint", "related": [...], "aws": {"code", "message",
-    "location"}}]}`; lines and columns from 1; `aws` is null except in the `aws` profile.
+    "file", "line", "column", "pointer", "hint", "related": [...], "places": [...], "aws":
+    {"code", "message", "location"}}]}`; lines and columns from 1; `aws` is null except in the `aws`
+    profile. `places` is empty for a diagnostic with one place.
     """
     found = every_diagnostic(reports)
     count = {severity: sum(each.severity is severity for each in found) for severity in Severity}
@@ -52,11 +53,14 @@ def _diagnostic(each: Diagnostic) -> dict[str, Json]:
         **_place(each),
         "hint": each.hint,
         "related": [{"message": other.message, **_place(other)} for other in each.related],
+        "places": [
+            {"message": other.message, **_place(other), "hint": other.hint} for other in each.places
+        ],
         "aws": each.aws and each.aws.to_json(),
     }
 
 
-def _place(each: Diagnostic | RelatedLocation) -> dict[str, Json]:
+def _place(each: Diagnostic | RelatedLocation | Occurrence) -> dict[str, Json]:
     return {
         "file": each.file,
         "line": each.line,
@@ -89,7 +93,7 @@ def _command(each: Diagnostic) -> str:
         for name, value in properties.items()
         if value is not None
     )
-    text = f"{each.message}\n{each.hint}" if each.hint else each.message
+    text = "\n".join(filter(None, (each.message, further_places(each), each.hint)))
     return f"::{_COMMANDS[each.severity]} {given}::{_escape(text, _GITHUB_DATA)}"
 
 
@@ -141,7 +145,7 @@ def _result(each: Diagnostic, index: int) -> Json:
         "ruleIndex": index,
         "level": _LEVELS[each.severity],
         "message": {"text": text},
-        "locations": [_location(each)],
+        "locations": [_location(other) for other in each.all_places],
     }
     if each.aws:
         result["properties"] = {"aws": each.aws.to_json()}
@@ -153,7 +157,7 @@ def _result(each: Diagnostic, index: int) -> Json:
     return result
 
 
-def _location(each: Diagnostic | RelatedLocation) -> dict[str, Json]:
+def _location(each: RelatedLocation | Occurrence) -> dict[str, Json]:
     location: dict[str, Json] = {"logicalLocations": [{"fullyQualifiedName": each.pointer or "/"}]}
     if each.file is not None:
         physical: dict[str, Json] = {"artifactLocation": {"uri": _uri(each.file)}}

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from asl.core.diagnostics import Diagnostic, Report, Severity
+from asl.core.diagnostics import Diagnostic, Occurrence, Report, Severity
 from asl.core.printable import printable
 from asl.core.render import Reports, every_report
 from asl.core.source import Source
 
-__all__ = ["WIDTH", "render_text"]
+__all__ = ["WIDTH", "further_places", "render_text"]
 
 WIDTH = 100
 """Columns of a source line that are shown; longer lines are clipped around the caret."""
@@ -80,12 +80,56 @@ def _block(diagnostic: Diagnostic, lines: _Lines | None, paint: Paint) -> Iterat
     if lines is not None:
         yield from _excerpt(lines, marks, margin, severity, paint)
     blank, equals = " " * margin, paint("=", "gutter")
-    for note in notes:
+    further = further_places(diagnostic)
+    if further:
+        yield f"{blank} {equals} {paint('also:', 'gutter')} {printable(further)}"
+    for note in (*notes, *_messages(diagnostic)):
         yield f"{blank} {equals} {paint('note:', 'gutter')} {printable(note)}"
     if diagnostic.hint:
         yield f"{blank} {equals} {paint('hint:', 'hint')} {printable(diagnostic.hint)}"
     if diagnostic.aws:
         yield f"{blank} {equals} {paint('aws:', 'gutter')} {printable(str(diagnostic.aws))}"
+
+
+MAX_PLACES = 12
+"""Further places of a diagnostic that are named; the others are counted."""
+MAX_MESSAGES = 4
+"""Messages of the places of a diagnostic that are shown; the others are counted."""
+
+
+def further_places(diagnostic: Diagnostic) -> str:
+    """Return where else a diagnostic applies: `and at lines 19, 23`, empty if it has one place."""
+    others = diagnostic.places[1:]
+    if not others:
+        return ""
+    names = [*dict.fromkeys(_place_name(each, diagnostic.file) for each in others)]
+    if diagnostic.line is not None and names == [str(diagnostic.line)]:
+        return "and again in this line"
+    lines = all(map(str.isdecimal, names))
+    listed = ", ".join(names[:MAX_PLACES])
+    more = f" and {len(names) - MAX_PLACES} more" if len(names) > MAX_PLACES else ""
+    noun = ("line " if len(names) == 1 else "lines ") if lines else ""
+    return f"and at {noun}{listed}{more}"
+
+
+def _messages(diagnostic: Diagnostic) -> Iterator[str]:
+    """Yield the messages of the places of a diagnostic, if they differ."""
+    found: dict[str, list[str]] = {}
+    for each in diagnostic.places:
+        found.setdefault(each.message, []).append(_place_name(each, diagnostic.file))
+    if len(found) < 2:
+        return
+    for message, names in [*found.items()][:MAX_MESSAGES]:
+        yield f"{', '.join(dict.fromkeys(names[:MAX_PLACES]))}: {message}"
+    if len(found) > MAX_MESSAGES:
+        yield f"and {len(found) - MAX_MESSAGES} more"
+
+
+def _place_name(place: Occurrence, file: str | None) -> str:
+    """Return the line of a place, with the name of a file other than *file*."""
+    if place.line is None:
+        return place.pointer
+    return str(place.line) if place.file == file else f"{place.file}:{place.line}"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -15,7 +15,7 @@ from asl.dialects.codemie.plain.choices import NEVER, rule
 from asl.dialects.codemie.round_trip import owners
 from asl.dialects.codemie.transforms import sayable
 from asl.dialects.expressions import TextReference, query, said, texted
-from asl.dialects.jsonpath_form import JsonPathForm, leads, path_to, reached
+from asl.dialects.jsonpath_form import JsonPathForm, leads, path_to, reached, returned_to
 from asl.dialects.names import FreshNames
 
 __all__ = ["Machine"]
@@ -49,10 +49,16 @@ class Machine:
         self.made.lost("L-ROOTMERGE", message, start, hint=hint)
         message = "a text is no input: it would be the first message of a conversation"
         self.made.lost("L-INPUT", message, start, hint="give an object as the input")
-        if any("assistant_id" in each.value for each in self.config.states.values()):
+        if self.conversation(start):
             message = "an assistant is told what was answered just before it, not all messages"
             self.made.lost("L-HISTORY", message, start)
         return {**kept, **machine}, self.made
+
+    def conversation(self, start: str) -> bool:
+        """Whether an assistant may get messages other than the input and the last answer."""
+        assistants = [each for each in self.config.states.values() if "assistant_id" in each.value]
+        again = returned_to(start, self.value["States"]) is not None
+        return len(assistants) > 2 or bool(assistants and again)
 
     def lost(self, code: str, message: str, name: str, *way: str, hint: str | None = None) -> None:
         steps = [each for each in self.pointer.split("/") if each]
