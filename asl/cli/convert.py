@@ -207,10 +207,10 @@ def _refuse_imports(conversion: "Conversion") -> None:
 
 def _add_files(written: dict[str, str], conversion: "Conversion", target: str) -> None:
     """Add the files of a conversion to those that are to be written."""
-    texts = {target: conversion.text}
-    for path, text in conversion.files.items():
-        texts[os.path.normpath(os.path.join(os.path.dirname(target), path))] = text
-    for path, text in texts.items():
+    folder = os.path.dirname(target)
+    imported = conversion.files.items()
+    others = ((os.path.normpath(os.path.join(folder, path)), text) for path, text in imported)
+    for path, text in ((target, conversion.text), *others):
         if written.setdefault(path, text) != text:
             raise AslError(f"two different documents would be written to {path!r}")
 

@@ -1,5 +1,6 @@
 """Conversion of documents to other languages, with a report of the losses."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -9,7 +10,8 @@ from asl.core.diagnostics import Finding, InvalidDocument, Report, place
 from asl.core.document import Document
 from asl.core.errors import AslError
 from asl.core.pointers import escape, resolve_pointer
-from asl.core.values import Json
+from asl.core.printable import is_printable
+from asl.core.values import Json, excerpt
 from asl.dialects.base import Conversion
 from asl.dialects.choice_rules import simplify
 from asl.dialects.coverage import write
@@ -103,8 +105,8 @@ def convert_document(
         The conversion, with its losses.
 
     Raises:
-        AslError: The dialect or an option is unknown, or the document is a module or a template
-            with open parameters.
+        AslError: The dialect or an option is unknown, the document is a module or a template with
+            open parameters, or a file that it imports is not in its folder or below.
         InvalidDocument: The document has errors other than missing states or files.
     """
     from asl.checks import check, require_values
@@ -134,6 +136,8 @@ def convert_document(
         said = replace(document, value=machine, dialect=NATIVE)
     prompts = {"prompts": made.prompts} if target.takes_prompts else {}
     written = write(target, said, **(writing or {}), **prompts)
+    for path in written.files:
+        _require_inside(path)
     given = (made.placed(written.given),) if written.given else tuple(filter(None, (made.given,)))
     if to != NATIVE:  # nothing is kept there
         listed = (each for each in lost if each.code != "L-ACTOR" or not target.takes_prompts)
@@ -143,6 +147,20 @@ def convert_document(
     losses = map(_advised, (*lost, *given, *made.losses, *others))
     report = replace(place(document, losses, by_cause=True), document=document)
     return Conversion(written.text, written.value, report, to, written.files)
+
+
+def _require_inside(path: str) -> None:
+    """Check the path of a further file, which the document chooses.
+
+    Raises:
+        AslError: It leads out of the folder of the document, or cannot be printed.
+    """
+    leads_out = os.path.isabs(path) or ".." in path.split("/") or os.path.splitdrive(path)[0]
+    if leads_out or "\\" in path or not is_printable(path):
+        raise AslError(
+            f"the document imports {excerpt(path, 100)}, which is not in its folder or below: move "
+            "the file there"
+        )
 
 
 def _filled(document: Document) -> None:

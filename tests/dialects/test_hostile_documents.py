@@ -1,5 +1,7 @@
 """Documents of other languages that nest, repeat or multiply: each ends in a finding."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -186,3 +188,38 @@ def test_steps_go_on_with_such_an_answer(document: Made, piece: str) -> None:
     agents = {name: lambda data: answer for name in ("a", "m", "prompt", "contenox:prompt")}
     result = asl.run(document, "x", agents=agents)
     assert result.ok or result.error
+
+
+def importing(folder: Path, *paths: str) -> Made:
+    """Return the document of a blueprint with an import, and claim that it has more of them."""
+    part = {
+        "version": "0.1",
+        "name": "part",
+        "steps": [{"kind": "step", "name": "a", "uses": "m:f"}],
+    }
+    whole = {
+        "version": "0.1",
+        "name": "whole",
+        "imports": {"p": "./part.yaml"},
+        "steps": [{"name": "b", "uses": "imports.p"}],
+    }
+    (folder / "part.yaml").write_text(json.dumps(part))
+    (folder / "whole.yaml").write_text(json.dumps(whole))
+    found: Made = json.loads(asl.convert(folder / "whole.yaml", to="asl").text)
+    found["Metadata"]["Flujo"]["imports"] |= {path: {"a": 1} for path in paths}
+    return found
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../part.yaml", "/tmp/part.yaml", "a/../../part.yaml", "a\nb.yaml", "a\0b.yaml", "..\\a.yaml"],
+)
+def test_files_of_a_conversion_stay_in_its_folder(path: str, tmp_path: Path) -> None:
+    """A document chooses their names, and whoever converts it writes them."""
+    with pytest.raises(asl.AslError, match="not in its folder or below"):
+        asl.convert(importing(tmp_path, path), to="flujo")
+
+
+def test_files_of_a_conversion(tmp_path: Path) -> None:
+    files = asl.convert(importing(tmp_path, "more/other.yaml"), to="flujo").files
+    assert sorted(files) == ["more/other.yaml", "part.yaml"]

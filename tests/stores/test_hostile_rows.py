@@ -326,3 +326,21 @@ def test_import_of_a_column_of_another_type_is_refused_or_works(
     except asl.StoreError:
         assert [each.name for each in store.executions()] == ["good"]
     expect_named(store)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE VIEW more AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x FROM c) "
+        "SELECT x FROM c",
+        "CREATE TRIGGER t AFTER INSERT ON execution BEGIN DELETE FROM step; END",
+    ],
+)
+def test_a_store_with_a_program_in_it_is_refused(statement: str, tmp_path: Path) -> None:
+    """A view can have endless rows, and a trigger changes what is written."""
+    path = tmp_path / "runs.db"
+    Store(path).close()
+    with closing(sqlite3.connect(path)) as file:
+        file.execute(statement)
+    with pytest.raises(asl.StoreError, match=r"has a view or trigger .*, which no store has"):
+        Store(path)

@@ -15,6 +15,7 @@ from weakref import WeakSet
 from zlib import crc32
 
 from asl.core.private_files import create_private_file, unfinished_path
+from asl.core.values import excerpt
 from asl.stores.backend import Write
 from asl.stores.errors import CLOSED, CONTRADICTED, StoreContradicted, StoreDamaged, StoreError
 from asl.stores.sqlite.locks import IS_SUPPORTED, UNSUPPORTED, Locks
@@ -30,7 +31,7 @@ from asl.stores.sqlite.opening import (
     run_when_free,
     use_wal,
 )
-from asl.stores.sqlite.sql import TRACE, compiled, parameters, schema
+from asl.stores.sqlite.sql import TRACE, compiled, parameters, schema, triggers
 from asl.stores.statements import Append, Delete, Insert, Row, Select, Update, Values
 
 __all__ = ["SYNCHRONOUS", "SqliteConnection", "guard"]
@@ -45,6 +46,7 @@ FORKED: Final = (
     "another thread was at work on it when this process was forked; use it in a process that is "
     "started anew ('spawn')"
 )
+PROGRAMS: Final = "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger')"
 _CHANGES: Final = (Insert, Update, Delete, Append)
 
 
@@ -139,10 +141,14 @@ class SqliteConnection:
             run(f"PRAGMA synchronous = {synchronous}")
         # First: the transaction that creates the tables sets both numbers.
         tables = run("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        programs = {name for (name,) in run(PROGRAMS)} - triggers()
         (version,) = run("PRAGMA user_version").fetchone()
         (application,) = run("PRAGMA application_id").fetchone()
         if tables and application != APPLICATION_ID:
             raise StoreError(f"{self.place} is a database, but not a store of executions")
+        if programs:  # a view can have endless rows, and a trigger changes what is written
+            found = excerpt(min(programs), 100)
+            raise StoreError(f"{self.place} has a view or trigger {found}, which no store has")
         if version > VERSION:
             raise StoreError(
                 f"{self.place} was written by a newer version of this program: upgrade it"

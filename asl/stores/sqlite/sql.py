@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Final, NamedTuple
 
 from asl.core.values import compact
@@ -21,7 +22,7 @@ from asl.stores.statements import (
 )
 from asl.stores.tables import TABLES, Table
 
-__all__ = ["TRACE", "compiled", "parameters", "schema"]
+__all__ = ["TRACE", "compiled", "parameters", "schema", "triggers"]
 
 _TYPES: Final = {str: "TEXT", bytes: "BLOB", int: "INTEGER", float: "REAL"}
 
@@ -63,6 +64,13 @@ def schema() -> Iterator[str]:
             yield from _guards(table)
     for trigger in _HISTORIES.split("    END;\n")[:-1]:
         yield f"{trigger}    END"
+
+
+@cache
+def triggers() -> frozenset[str]:
+    """Return the names of the triggers of a store."""
+    words = (statement.split(maxsplit=3) for statement in schema())
+    return frozenset(name for _, kind, name, _ in words if kind == "TRIGGER")
 
 
 def _created(table: Table) -> str:
