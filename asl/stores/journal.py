@@ -171,7 +171,7 @@ class StoreJournal(Log):
                     if what == "last":
                         alive.answer(where, self.outcome(content[0], entries))
                 elif what != "filled":
-                    getattr(alive, what)(where, *content)
+                    alive.apply(what, where, *content)
         self.found = self.steps
         for asked in asked_of:
             store.check(

@@ -18,7 +18,7 @@ of the last step of each execution, so that a log without its end is detected.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 
 from asl.core.values import Json, encode
@@ -289,13 +289,22 @@ class Log:
 
 
 class LogCompaction:
-    """Applies the entries of a log in order, with one method per kind, and stores the live ones."""
+    """Applies the entries of a log in order, and stores the live ones."""
 
     def __init__(self, positions: dict[str, Json], answers: dict[str, Json]) -> None:
         self.positions = positions
         self.answers = answers
         self._below: dict[str, dict[str, None]] = {}
         """Keys of answers and machines directly below each path."""
+        self._kinds: dict[str, Callable[..., None]] = {
+            "answer": self.answer,
+            "position": self.position,
+            "void": self.discard_answer,
+        }
+
+    def apply(self, kind: str, key: str, *content: Json) -> None:
+        """Apply an entry; a KeyError or TypeError means that it is not one."""
+        self._kinds[kind](key, *content)
 
     def answer(self, key: str, answer: Json) -> None:
         """Apply an answer."""
