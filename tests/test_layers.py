@@ -9,10 +9,11 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.parsed import parsed
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "asl"
@@ -85,9 +86,8 @@ MODULES = {
 every_row = pytest.mark.parametrize("row", LAYERS)
 
 
-@cache
 def tree(module: str) -> ast.Module:
-    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    return parsed(MODULES[module])[1]
 
 
 def imports(node: ast.AST, module: str) -> Iterator[str]:
