@@ -295,7 +295,7 @@ LATE = {
     **{
         f"asl.dialects.{name}.{part}": "what the row of a dialect does with a document"
         for name in ("codemie", "contenox", "flujo")
-        for part in ("agents", "functions", "plain", "reader", "round_trip", "writing")
+        for part in ("agents", "functions", "plain", "reader", "round_trip", "schema", "writing")
     },
     "asl.dialects.registry": "documents in other languages, which those in ours need not know",
     "asl.effects.journaled": "the effects of an execution that is kept, which a plain run lacks",

@@ -51,7 +51,7 @@ class DocumentTool(Agent):
             ((name, arguments),) = calls
             result: Json = await call.tools.call(name, arguments)
             return result
-        offers = await call.tools.selected(self.definition.selects)
+        offers = await call.tools.select_tools(self.definition.selects)
         return [await _result(call, offers, name, arguments) for name, arguments in calls]
 
 

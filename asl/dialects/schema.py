@@ -1,202 +1,242 @@
-"""Schemas of foreign documents: keys and the types of their values.
+"""JSON Schemas of foreign documents, and the findings about a document that does not fit.
 
-A shape is a table; whatever does not fit it is a finding at its place.
+A schema is a file in the folder of its dialect. `asl schema NAME` prints it for editors, and the
+reader checks documents with the same file. It has the keywords of `_KEYWORDS`, those for objects
+and lists, `allOf`, `anyOf`, `not`, `if`, references to its own `$defs`, and annotations:
+
+* `x-rule`: the code of the violated rule, for this schema and those inside it;
+* `x-message`: what a value must be or have, in place of the text made from the keywords;
+* `x-hint`: what to do about a value that does not fit;
+* `x-at-key`: whether a finding is about the key of the value;
+* `x-advice`: what to do about properties, by name: about one that is missing, and about one that
+  has no effect.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, cached_property
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.pointers import escape
-from asl.core.values import Json, compact, type_name
+from asl.core.values import Json, compact, json_equal, type_name
 
-__all__ = [
-    "BOOLEAN",
-    "OBJECT",
-    "TEXT",
-    "TEXTS",
-    "Codes",
-    "ListSchema",
-    "MapSchema",
-    "ObjectSchema",
-    "anything",
-    "check",
-    "filled",
-    "integer",
-    "is_a",
-    "number",
-]
+__all__ = ["Codes", "DialectSchema"]
 
 
 class Codes(NamedTuple):
-    """The codes of a dialect: what does not fit, keys that mean nothing here, unknown ones."""
+    """The codes of a dialect.
+
+    Attributes:
+        misfit: A value does not fit.
+        near_miss: A property has no effect here; it belongs elsewhere, or is called otherwise.
+        unknown: A property is unknown.
+    """
 
     misfit: str
     near_miss: str
     unknown: str
 
 
-Kind: TypeAlias = "Callable[[Json], str | None] | ObjectSchema | ListSchema | MapSchema"
+Schema: TypeAlias = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class ObjectSchema:
-    """An object: its keys with what they hold, which must be there, and keys often meant."""
+class DialectSchema:
+    """The JSON Schema of a dialect.
 
-    keys: Mapping[str, Any]
-    required: tuple[str, ...] = ()
-    near_misses: Mapping[str, str] = field(default_factory=dict)
-    """Keys without effect that stand in documents -> what to do."""
-    ignored: frozenset[str] = frozenset()
-    """Keys that belong to editors."""
-    missing: Mapping[str, str] = field(default_factory=dict)
-    """What to do where a required key is missing."""
+    Args:
+        path: Path of the file.
+        codes: Codes of its findings.
+    """
 
+    def __init__(self, path: str, codes: Codes) -> None:
+        self.path = path
+        self.codes = codes
 
-@dataclass(frozen=True)
-class ListSchema:
-    """A list, and what its items are."""
+    @cached_property
+    def value(self) -> dict[str, Any]:
+        """The schema."""
+        with open(self.path, "rb") as file:
+            value: dict[str, Any] = json.load(file)
+        return value
 
-    kind: Any
+    def check(self, value: Json, pointer: str = "", part: str | None = None) -> list[Finding]:
+        """Return what does not fit, and properties without effect as warnings.
 
-
-@dataclass(frozen=True)
-class MapSchema:
-    """An object with any keys, and the schema of its values."""
-
-    kind: Any
-
-
-def is_a(*names: str) -> Callable[[Json], str | None]:
-    """A value of one of these types."""
-    wanted = " or ".join(names)
-    article = "an" if wanted[0] in "aeiou" else "a"
-
-    def check(value: Json) -> str | None:
-        return None if type_name(value) in names else f"must be {article} {wanted}"
-
-    return check
+        Args:
+            value: The document, or a part of it.
+            pointer: JSON Pointer of the value in the author's document.
+            part: Name of the definition in `$defs` that the value must fit; None for the whole.
+        """
+        schema = self.value if part is None else self.value["$defs"][part]
+        return [*_Check(self.value["$defs"], self.codes).findings(value, schema, pointer, None)]
 
 
-def filled(value: Json) -> str | None:
-    """A text that is not empty."""
-    if type(value) is not str:
-        return "must be a string"
-    return None if value else "must not be empty"
+class _Check:
+    """One check of a document."""
+
+    def __init__(self, definitions: Mapping[str, Any], codes: Codes) -> None:
+        self.definitions = definitions
+        self.codes = codes
+
+    def findings(
+        self, value: Json, schema: Schema | bool, pointer: str, rule: str | None
+    ) -> Iterator[Finding]:
+        """Yield the findings about a value; *rule* is the code of the schemas around this one."""
+        if isinstance(schema, bool):
+            return
+        while "$ref" in schema:
+            schema = self.definitions[schema["$ref"].removeprefix("#/$defs/")]
+        rule = schema.get("x-rule", rule)
+        complaint = _complaint(value, schema)
+        if complaint is not None:
+            yield _misfit(value, schema, complaint, pointer, rule or self.codes.misfit)
+            return
+        if type(value) is dict:
+            yield from self._object(value, schema, pointer, rule)
+        elif type(value) is list and "items" in schema:
+            for index, each in enumerate(value):
+                yield from self.findings(each, schema["items"], f"{pointer}/{index}", rule)
+        for each in schema.get("allOf", ()):
+            yield from self.findings(value, each, pointer, rule)
+        if "if" in schema:
+            chosen = "then" if self._fits(value, schema["if"]) else "else"
+            yield from self.findings(value, schema.get(chosen, True), pointer, rule)
+        refused = "not" in schema and self._fits(value, schema["not"])
+        if refused or not any(self._fits(value, each) for each in schema.get("anyOf", (True,))):
+            message = f"{_name(pointer)} {schema.get('x-message', 'does not fit')}"
+            at_key = not refused or schema.get("x-at-key", False)
+            code, hint = rule or self.codes.misfit, schema.get("x-hint")
+            yield Finding(code, message, pointer, hint, at_key=at_key)
+
+    def _fits(self, value: Json, schema: Schema | bool) -> bool:
+        return next(self.findings(value, schema, "", None), None) is None
+
+    def _object(
+        self, value: Mapping[str, Json], schema: Schema, pointer: str, rule: str | None
+    ) -> Iterator[Finding]:
+        advice = schema.get("x-advice", {})
+        for key in schema.get("required", ()):
+            if key not in value:
+                hint = advice.get(key, f"add {key!r}")
+                code = rule or self.codes.misfit
+                yield Finding(code, f"{key!r} is missing", pointer, hint, at_key=True)
+        known, others = schema.get("properties", {}), schema.get("additionalProperties", True)
+        for key, each in value.items():
+            if key in known:
+                yield from self.findings(each, known[key], f"{pointer}/{escape(key)}", rule)
+            elif others is False:
+                yield self._without_effect(key, known, advice, f"{pointer}/{escape(key)}")
+            else:
+                yield from self.findings(each, others, f"{pointer}/{escape(key)}", rule)
+
+    def _without_effect(
+        self, key: str, known: Mapping[str, Any], advice: Mapping[str, str], pointer: str
+    ) -> Finding:
+        if key in advice:
+            message = f"{key!r} has no effect here"
+            return Finding(self.codes.near_miss, message, pointer, advice[key], at_key=True)
+        hint = did_you_mean(key, known) or "take it out"
+        message = f"{key!r} means nothing here, so it has no effect"
+        return Finding(self.codes.unknown, message, pointer, hint, at_key=True)
 
 
-def integer(least: int, most: int | None = None) -> Callable[[Json], str | None]:
-    """A whole number in a range."""
-
-    def check(value: Json) -> str | None:
-        if type(value) is not int:
-            return "must be a whole number"
-        if value < least or (most is not None and value > most):
-            return _range(least, most)
-        return None
-
-    return check
+# Values that do not fit
 
 
-def number(least: float, most: float, *, text: bool = False) -> Callable[[Json], str | None]:
-    """A number in a range; with *text* its text as well."""
-
-    def check(value: Json) -> str | None:
-        if text and type(value) is str:
-            try:
-                value = float(value)
-            except ValueError:
-                return "must be a number"
-        if type(value) not in (int, float):
-            return "must be a number"
-        return None if least <= value <= most else _range(least, most)
-
-    return check
-
-
-def _range(least: float, most: float | None) -> str:
-    return f"must be {least} or more" if most is None else f"must be from {least} to {most}"
-
-
-TEXT, BOOLEAN, OBJECT = is_a("string"), is_a("boolean"), is_a("object")
-TEXTS = ListSchema(TEXT)
-
-
-def anything(value: Json) -> str | None:
-    """Any value."""
+def _complaint(value: Json, schema: Schema) -> str | None:
+    """Return what a value must be by the keywords of a schema about it alone, None if it fits."""
+    for keyword, find in _KEYWORDS.items():
+        if keyword in schema and (complaint := find(value, schema[keyword], schema)) is not None:
+            found: str = schema.get("x-message", complaint)
+            return found
     return None
 
 
-def check(value: Json, kind: Kind, pointer: str, codes: Codes) -> list[Finding]:
-    """Return what does not fit a kind, and keys without effect as warnings."""
-    found: list[Finding] = []
-    _check(value, kind, pointer, codes, found)
-    return found
+def _type(value: Json, wanted: str | list[str], schema: Schema) -> str | None:
+    names = wanted if isinstance(wanted, list) else [wanted]
+    if type_name(value) in names or (type(value) is int and "integer" in names):
+        return None
+    if names == ["integer"]:
+        return "must be a whole number"
+    return f"must be {'an' if names[0][0] in 'aeiou' else 'a'} {' or '.join(names)}"
 
 
-def _check(value: Json, kind: Kind, pointer: str, codes: Codes, found: list[Finding]) -> None:
-    if type(kind) is ObjectSchema:
-        _object(value, kind, pointer, codes, found)
-    elif type(kind) is ListSchema:
-        if type(value) is not list:
-            found.append(_misfit(value, "must be an array", pointer, codes))
-            return
-        for index, item in enumerate(value):
-            _check(item, kind.kind, f"{pointer}/{index}", codes, found)
-    elif type(kind) is MapSchema:
-        if type(value) is not dict:
-            found.append(_misfit(value, "must be an object", pointer, codes))
-            return
-        for key, each in value.items():
-            _check(each, kind.kind, f"{pointer}/{escape(key)}", codes, found)
-    elif complaint := kind(value):  # type: ignore[operator]
-        found.append(_misfit(value, complaint, pointer, codes))
+def _enum(value: Json, choices: list[Json], schema: Schema) -> str | None:
+    if any(json_equal(value, each) for each in choices):
+        return None
+    return f"must be one of {', '.join(map(str, choices))}"
 
 
-def _misfit(value: Json, complaint: str, pointer: str, codes: Codes) -> Finding:
+def _const(value: Json, wanted: Json, schema: Schema) -> str | None:
+    return _enum(value, [wanted], schema)
+
+
+def _range(value: Json, bound: float, schema: Schema) -> str | None:
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if type(value) not in (int, float) or (
+        (least is None or least <= value) and (most is None or value <= most)  # type: ignore[operator]
+    ):
+        return None
+    if most is None:
+        return f"must be {least} or more"
+    return f"must be {most} or less" if least is None else f"must be from {least} to {most}"
+
+
+def _min_length(value: Json, least: int, schema: Schema) -> str | None:
+    short = isinstance(value, str) and len(value) < least
+    return "must not be empty" if short else None
+
+
+def _pattern(value: Json, pattern: str, schema: Schema) -> str | None:
+    if not isinstance(value, str) or _compiled(pattern).search(value):
+        return None
+    return f"must match {pattern}"
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+_KEYWORDS: Final[Mapping[str, Callable[[Json, Any, Schema], str | None]]] = {
+    "type": _type,
+    "enum": _enum,
+    "const": _const,
+    "minimum": _range,
+    "maximum": _range,
+    "minLength": _min_length,
+    "pattern": _pattern,
+}
+"""The keywords about a value alone."""
+
+
+def _name(pointer: str) -> str:
     holder, _, last = pointer.rpartition("/")
-    name = repr(last or "the document")
     if last.isdecimal():
-        name = f"item {last} of {holder.rpartition('/')[2]!r}"
+        return f"item {last} of {holder.rpartition('/')[2]!r}"
+    return repr(last or "the document")
+
+
+def _misfit(value: Json, schema: Schema, complaint: str, pointer: str, code: str) -> Finding:
     shown = type_name(value)
     if isinstance(value, int | float | str):
         shown = compact(value) if type(value) is bool else repr(value)[:60]
-    hint = None
+    hint = schema.get("x-hint") or _hint(value, schema, complaint)
+    message = f"{_name(pointer)} {complaint}, not {shown}"
+    at_key = value is None or schema.get("x-at-key", False)
+    return Finding(code, message, pointer, hint, at_key=at_key)
+
+
+def _hint(value: Json, schema: Schema, complaint: str) -> str:
+    if value is None:
+        return "leave the key out"
     if "string" in complaint and type(value) in (int, float, bool):
-        hint = "put the text in quotes"
-    elif value is None:
-        hint = "leave the key out"
-    else:
-        wanted = complaint.removeprefix("must ")
-        hint = f"write {wanted[3:]}" if wanted.startswith("be ") else f"it must {wanted}"
-    message = f"{name} {complaint}, not {shown}"
-    return Finding(codes.misfit, message, pointer, hint, at_key=value is None)
-
-
-def _object(
-    value: Json, shape: ObjectSchema, pointer: str, codes: Codes, found: list[Finding]
-) -> None:
-    if type(value) is not dict:
-        found.append(_misfit(value, "must be an object", pointer, codes))
-        return
-    for key in shape.required:
-        if key not in value:
-            hint = shape.missing.get(key, f"add {key!r}")
-            found.append(Finding(codes.misfit, f"{key!r} is missing", pointer, hint, at_key=True))
-    for key, each in value.items():
-        if key in shape.keys:
-            kind = shape.keys[key]
-            if kind is not anything and not (kind is TEXT and type(each) is str):
-                _check(each, kind, f"{pointer}/{key}", codes, found)
-        elif key not in shape.ignored:
-            found.append(_without_effect(key, shape, f"{pointer}/{escape(key)}", codes))
-
-
-def _without_effect(key: str, shape: ObjectSchema, place: str, codes: Codes) -> Finding:
-    if key in shape.near_misses:
-        message = f"{key!r} has no effect here"
-        return Finding(codes.near_miss, message, place, shape.near_misses[key], at_key=True)
-    near = did_you_mean(key, shape.keys) or "take it out"
-    message = f"{key!r} means nothing here, so it has no effect"
-    return Finding(codes.unknown, message, place, near, at_key=True)
+        return "put the text in quotes"
+    choices = [each for each in schema.get("enum", ()) if type(each) is str]
+    if choices:
+        near = did_you_mean(value, choices) if type(value) is str else None
+        return near or f"there are {', '.join(choices)}"
+    wanted = complaint.removeprefix("must ")
+    return f"write {wanted[3:]}" if wanted.startswith("be ") else f"it must {wanted}"

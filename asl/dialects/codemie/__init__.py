@@ -90,6 +90,12 @@ def _agents(document: Mapping[str, Any]) -> Mapping[str, AgentDefinition]:
     return definitions(document)
 
 
+def _json_schema() -> Mapping[str, Json]:
+    from asl.dialects.codemie.schema import SCHEMA
+
+    return SCHEMA.value
+
+
 def _functions() -> Mapping[str, DialectFunction]:
     from asl.dialects.codemie.functions.table import TABLE
 
@@ -113,5 +119,6 @@ DIALECT = Dialect(
     namespace="CodeMie",
     functions=_functions,
     codes=os.path.join(os.path.dirname(__file__), "codes.toml"),
+    json_schema=_json_schema,
     error_names=os.path.join(os.path.dirname(__file__), "errors.toml"),
 )

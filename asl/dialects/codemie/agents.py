@@ -9,7 +9,7 @@ from asl.core.values import Json
 from asl.dialects.codemie.config import ACTORS
 from asl.dialects.codemie.functions.outputs import as_text
 from asl.dialects.codemie.reader import METADATA
-from asl.dialects.codemie.schema import check
+from asl.dialects.codemie.schema import SCHEMA
 from asl.dialects.foreign_documents import kept
 from asl.engine.definitions import (
     AgentDefinition,
@@ -37,7 +37,7 @@ def definitions(document: Mapping[str, Any]) -> dict[str, AgentDefinition]:
         document: Value of the document that runs.
     """
     about = kept(document, METADATA, "config")
-    if about is None or any(map(is_error, check(about["config"], ""))):
+    if about is None or any(map(is_error, SCHEMA.check(about["config"]))):
         return {}  # metadata may be anything
     config, base = about["config"], "/execution_config" if about.get("form") == "wrapped" else ""
     makers = {"assistants": _assistant, "tools": _tool, "custom_nodes": _node}

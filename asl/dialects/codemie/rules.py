@@ -8,11 +8,11 @@ from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.dialects.codemie import schema
 from asl.dialects.codemie.config import ACTORS, END, FORMS, CodemieState, Config
 from asl.dialects.codemie.functions.conditions import parse
 from asl.dialects.codemie.functions.placeholders import find_placeholders
 from asl.dialects.codemie.options import DEFAULT, CodemieOptions
+from asl.dialects.codemie.schema import SCHEMA
 from asl.dialects.codemie.transforms import misfits
 
 __all__ = ["of_shape", "of_states"]
@@ -54,7 +54,7 @@ _MADE_OF = frozenset(("assistant_id", "system_prompt"))
 
 def of_shape(config: Config, options: CodemieOptions = DEFAULT) -> Iterator[Finding]:
     """Yield what a workflow's keys and values have that they may not; no reader can go on then."""
-    yield from schema.check(config.value, config.base)
+    yield from SCHEMA.check(config.value, config.base)
     value = config.value
     if type(value.get("states")) is not list:
         if "states" not in value:

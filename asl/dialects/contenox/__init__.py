@@ -121,6 +121,12 @@ def _agents(document: Mapping[str, Any]) -> Mapping[str, AgentDefinition]:
     return definitions(document)
 
 
+def _json_schema() -> Mapping[str, Json]:
+    from asl.dialects.contenox.schema import SCHEMA
+
+    return SCHEMA.value
+
+
 def _functions() -> Mapping[str, DialectFunction]:
     from asl.dialects.contenox.functions.table import TABLE
 
@@ -144,6 +150,7 @@ DIALECT = Dialect(
     agents=_agents,
     functions=_functions,
     codes=os.path.join(os.path.dirname(__file__), "codes.toml"),
+    json_schema=_json_schema,
     error_names=os.path.join(os.path.dirname(__file__), "errors.toml"),
     file_ending=".json",
 )

@@ -8,7 +8,7 @@ from asl.core.diagnostics import is_error
 from asl.core.values import Json, compact
 from asl.dialects.contenox.chain import Chain, Task
 from asl.dialects.contenox.reader import METADATA
-from asl.dialects.contenox.schema import check
+from asl.dialects.contenox.schema import SCHEMA
 from asl.dialects.foreign_documents import kept
 from asl.engine.definitions import (
     AgentDefinition,
@@ -52,7 +52,7 @@ def definitions(document: Mapping[str, Any]) -> dict[str, AgentDefinition]:
         document: Value of the document that runs.
     """
     about = kept(document, METADATA, "chain")
-    if about is None or any(map(is_error, check(about["chain"]))):
+    if about is None or any(map(is_error, SCHEMA.check(about["chain"]))):
         return {}  # metadata may be anything
     chain = Chain(about["chain"], str(about.get("profile")))
     tasks = (each for each in chain.tasks.values() if each.handler not in _ASK_NOBODY)

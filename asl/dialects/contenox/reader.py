@@ -9,10 +9,11 @@ from asl.core.document import Document, parse_source
 from asl.core.errors import AslError
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
-from asl.dialects.contenox import rules, schema
+from asl.dialects.contenox import rules
 from asl.dialects.contenox.chain import Chain
 from asl.dialects.contenox.functions.chain_data import JSON_PATH
 from asl.dialects.contenox.machine import ContenoxMachine, build_machine
+from asl.dialects.contenox.schema import SCHEMA
 from asl.dialects.foreign_documents import document
 
 __all__ = ["METADATA", "PROFILES", "profile_of", "read"]
@@ -43,7 +44,7 @@ def read(
         raise AslError(f"no profile {profile!r} of chains; there are {', '.join(PROFILES)}")
     foreign = what if isinstance(what, Document) else parse_source(what, limits)
     foreign = replace(foreign, dialect="contenox")
-    findings = [*schema.check(foreign.value)]
+    findings = SCHEMA.check(foreign.value)
     raise_for_errors(foreign, findings)
     chain = Chain(foreign.value, profile or profile_of(foreign.value))
     findings += rules.of_names(chain)

@@ -114,6 +114,12 @@ def _agents(document: Mapping[str, Any]) -> Mapping[str, AgentDefinition]:
     return definitions(document)
 
 
+def _json_schema() -> Mapping[str, Json]:
+    from asl.dialects.flujo.schema import SCHEMA
+
+    return SCHEMA.value
+
+
 def _functions() -> Mapping[str, DialectFunction]:
     from asl.dialects.flujo.functions.table import TABLE
 
@@ -144,5 +150,6 @@ DIALECT = Dialect(
     functions=_functions,
     history_events=_history_events,
     codes=os.path.join(os.path.dirname(__file__), "codes.toml"),
+    json_schema=_json_schema,
     error_names=os.path.join(os.path.dirname(__file__), "errors.toml"),
 )
