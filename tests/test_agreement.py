@@ -105,7 +105,11 @@ def test_a_page_names_every_field(name: str) -> None:
 
 
 def used_codes() -> set[str]:
-    files = [*(ROOT / "asl").rglob("*.py"), *(ROOT / "schemas").rglob("*.json")]
+    files = [
+        *(ROOT / "asl").rglob("*.py"),
+        *(ROOT / "asl" / "dialects").rglob("*.json"),
+        *(ROOT / "schemas").rglob("*.json"),
+    ]
     return {code for file in files for code in CODE.findall(file.read_text(encoding="utf-8"))}
 
 
