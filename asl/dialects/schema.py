@@ -86,8 +86,7 @@ class _Check:
         """Yield the findings about a value; *rule* is the code of the schemas around this one."""
         if isinstance(schema, bool):
             return
-        while "$ref" in schema:
-            schema = self.definitions[schema["$ref"].removeprefix("#/$defs/")]
+        schema = self._resolve(schema)
         rule = schema.get("x-rule", rule)
         complaint = _complaint(value, schema)
         if complaint is not None:
@@ -109,6 +108,12 @@ class _Check:
             at_key = not refused or schema.get("x-at-key", False)
             code, hint = rule or self.codes.misfit, schema.get("x-hint")
             yield Finding(code, message, pointer, hint, at_key=at_key)
+
+    def _resolve(self, schema: Schema) -> Schema:
+        """Return the schema that a reference leads to."""
+        while "$ref" in schema:
+            schema = self.definitions[schema["$ref"].removeprefix("#/$defs/")]
+        return schema
 
     def _fits(self, value: Json, schema: Schema | bool) -> bool:
         return next(self.findings(value, schema, "", None), None) is None
@@ -176,7 +181,7 @@ def _const(value: Json, wanted: Json, schema: Schema) -> str | None:
 def _range(value: Json, bound: float, schema: Schema) -> str | None:
     least, most = schema.get("minimum"), schema.get("maximum")
     if type(value) not in (int, float) or (
-        (least is None or least <= value) and (most is None or value <= most)  # type: ignore[operator]
+        (least is None or least <= value) and (most is None or value <= most)
     ):
         return None
     if most is None:
