@@ -7,6 +7,7 @@ queue of a slow sink is bounded; excess events are dropped and counted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from inspect import isawaitable
 from pathlib import Path
 from queue import Empty, Full, Queue
 from threading import Thread
@@ -65,7 +66,9 @@ class _Channel:
         """Pass the events to the sink, one after the other."""
         while (event := self.waiting.get()) is not None:
             try:
-                self.sink(copy_foreign(event.to_json()), dict(self.settings))
+                answer = self.sink(copy_foreign(event.to_json()), dict(self.settings))
+                if isawaitable(answer):
+                    raise TypeError("the sink must be a plain function: no event loop awaits it")
                 self.delivered += 1
             except BaseException as error:  # user code: no exception of it may reach the execution
                 self.failed += 1

@@ -25,6 +25,7 @@ from asl.effects.time_limits import interpret_in_time
 from asl.engine.agent import CallbackHandler
 from asl.engine.checkpoints import Checkpoint, CheckpointNames, Storage, checkpoint_record
 from asl.engine.events import CREATED, PAUSED
+from asl.engine.exception_mapping import map_exceptions
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame
 from asl.engine.interpreter import interpret
@@ -82,11 +83,11 @@ def make_checkpoint(
         path=frame.place,
     )
     if storage is not None:
-        try:
+        failed = f"the checkpoint {name!r} cannot be saved"
+        with map_exceptions(
+            lambda text: RaisedError("States.TaskFailed", f"{failed}: {text}"), lambda error: False
+        ):
             storage[id] = checkpoint.to_json()
-        except Exception as error:  # user code: any exception is the storage's failure
-            message = f"the checkpoint {name!r} cannot be saved: {type(error).__name__}: {error}"
-            raise RaisedError("States.TaskFailed", message) from error
     names.take(id, name)
     return checkpoint
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from asl.bindings import Bindings, bind
 from asl.core.errors import AslError
 from asl.core.pointers import escape, unescape
-from asl.core.values import Json
+from asl.core.values import Json, copy_foreign
 from asl.engine.checkpoints import (
     Checkpoint,
     CheckpointNotFound,
@@ -18,6 +18,7 @@ from asl.engine.checkpoints import (
     select_checkpoint,
 )
 from asl.engine.events import ENDINGS, RESUMED
+from asl.engine.exception_mapping import map_exceptions
 from asl.engine.resume_point import checkpoint_position, require_resumable, resumption_details
 from asl.executions.errors import ExecutionNotRedrivable
 from asl.executions.execution_reader import REDRIVABLE, ExecutionReader
@@ -271,12 +272,18 @@ def _fetched(checkpoint: Checkpoint, storages: Mapping[str, Storage]) -> Checkpo
     """Return a checkpoint with its data, which another storage may hold."""
     if checkpoint.storage == "default":
         return checkpoint
+    name, id = checkpoint.storage, checkpoint.id
+    unreadable = f"the storage {name!r} cannot return the checkpoint {id!r}"
     try:
-        found = storages[checkpoint.storage][checkpoint.id]
+        with map_exceptions(
+            lambda text: CheckpointNotFound(f"{unreadable}: {text}"),
+            lambda error: isinstance(error, KeyError),
+        ):
+            found = copy_foreign(storages[name][id])
     except KeyError:
-        raise CheckpointNotFound(
-            f"the storage {checkpoint.storage!r} has no checkpoint {checkpoint.id!r}"
-        ) from None
+        raise CheckpointNotFound(f"the storage {name!r} has no checkpoint {id!r}") from None
+    if not (type(found) is dict and "data" in found and type(found.get("variables")) is dict):
+        raise CheckpointNotFound(f"{unreadable}: what it returns is no checkpoint")
     return checkpoint._replace(data=found["data"], variables=found["variables"])
 
 

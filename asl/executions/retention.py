@@ -7,6 +7,7 @@ from contextlib import ExitStack, suppress
 
 from asl.core.errors import AslError, ExpressionFault
 from asl.engine.checkpoints import Storage
+from asl.engine.exception_mapping import map_exceptions
 from asl.executions.errors import ExecutionBusy, ExecutionNotFound
 from asl.executions.executor import Executor
 from asl.executions.locking import hold_lock
@@ -83,11 +84,28 @@ def _delete(
     ]
     elsewhere = [place for number in numbers for place in _elsewhere(executor, number)]
     delete_executions(session, numbers)
-    for storage, id in elsewhere:
-        remove = getattr(storages.get(storage), "__delitem__", None)
+    failures = [
+        f"{id!r} in the storage {storage!r}: {why}"
+        for storage, id in elsewhere
+        if (why := _remove(storages.get(storage), id)) is not None
+    ]
+    if failures:
+        more = f", and {len(failures) - 1} more" if failures[1:] else ""
+        raise AslError(f"the executions are deleted, but not the checkpoint {failures[0]}{more}")
+
+
+def _remove(storage: Storage | None, id: str) -> str | None:
+    """Delete a checkpoint from a storage that can delete; return why that failed, or None."""
+    remove = getattr(storage, "__delitem__", None)
+    try:
         if remove is not None:
-            with suppress(KeyError):
+            with map_exceptions(AslError, lambda error: isinstance(error, KeyError)):
                 remove(id)
+    except KeyError:  # it has no such checkpoint
+        return None
+    except AslError as failure:
+        return str(failure)
+    return None
 
 
 def _elsewhere(executor: Executor, number: int) -> Iterator[tuple[str, str]]:

@@ -47,6 +47,8 @@ class CheckpointFolder:
 
         Raises:
             KeyError: There is none of this id.
+            ValueError, RecursionError: The file is damaged.
+            OSError: The file cannot be read.
         """
         import json
 

@@ -92,6 +92,20 @@ def test_a_sink_that_raises_does_no_harm(error: BaseException) -> None:
     assert len(heard.events) == 4
 
 
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+def test_a_sink_that_returns_an_awaitable_fails() -> None:
+    """Its thread has no event loop."""
+
+    async def send() -> None:
+        """Never run."""
+
+    sinks = {"log": lambda event, channel: send(), "web": Heard()}
+    result = asl.run(document(Events=EVENTS), agents=AGENTS, sinks=sinks, clock="virtual")
+    assert result.ok
+    assert result.deliveries["log"]["failed"] == 5
+    assert "must be a plain function" in result.deliveries["log"]["error"]
+
+
 def test_a_sink_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits for it is bounded, and so is the time that the end waits."""
     monkeypatch.setattr(delivery, "PATIENCE", 0.05)
