@@ -412,7 +412,6 @@ BLOCK_FIELDS_ALLOWED: Final = {
     "executions/requirements.py": 1,  # fields that name an agent
     "graphs/planning.py": 2,  # the same, and blocks that may name one
     "graphs/labels.py": 1,  # operators of choice rules
-    "sources/terraform/syntax.py": 1,  # names of the parts of another language
 }
 """The same for literals that hold several names of fields at any depth of states."""
 
