@@ -14,13 +14,14 @@ and lists, `allOf`, `anyOf`, `not`, `if`, references to its own `$defs`, and ann
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache, cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from types import NoneType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.pointers import escape
-from asl.core.values import Json, compact, json_equal, type_name
+from asl.core.values import Json, Opaque, compact, json_equal, type_name
 
 __all__ = ["Codes", "DialectSchema"]
 
@@ -61,6 +62,14 @@ class DialectSchema:
             value: dict[str, Any] = json.load(file)
         return value
 
+    @cached_property
+    def _compiler(self) -> "_Compiler":
+        return _Compiler(self.value["$defs"], self.codes)
+
+    @cached_property
+    def _root(self) -> "_Node":
+        return _Node(self.value, self._compiler)
+
     def check(self, value: Json, pointer: str = "", part: str | None = None) -> list[Finding]:
         """Return what does not fit, and properties without effect as warnings.
 
@@ -69,112 +78,205 @@ class DialectSchema:
             pointer: JSON Pointer of the value in the author's document.
             part: Name of the definition in `$defs` that the value must fit; None for the whole.
         """
-        schema = self.value if part is None else self.value["$defs"][part]
-        return [*_Check(self.value["$defs"], self.codes).findings(value, schema, pointer, None)]
+        found: list[Finding] = []
+        node = self._root if part is None else self._compiler.definition(part)
+        node.check(value, pointer, self.codes.misfit, found)
+        return found
 
 
-class _Check:
-    """One check of a document."""
+class _Compiler:
+    """Compiles schemas; a definition is compiled once, when it is first needed."""
 
-    def __init__(self, definitions: Mapping[str, Any], codes: Codes) -> None:
+    def __init__(self, definitions: Mapping[str, Schema], codes: Codes) -> None:
         self.definitions = definitions
         self.codes = codes
+        self.nodes: dict[str, _Node] = {}
 
-    def findings(
-        self, value: Json, schema: Schema | bool, pointer: str, rule: str | None
-    ) -> Iterator[Finding]:
-        """Yield the findings about a value; *rule* is the code of the schemas around this one."""
-        if isinstance(schema, bool):
+    def definition(self, name: str) -> "_Node":
+        """Return the compiled definition of this name."""
+        node = self.nodes.get(name)
+        if node is None:
+            node = self.nodes[name] = _Node.__new__(_Node)  # it may refer to itself
+            node.__init__(self.definitions[name], self)  # type: ignore[misc]
+        return node
+
+    def compile(self, schema: Schema | bool) -> "_Node | None":
+        """Return a compiled schema, None for one that every value fits."""
+        if isinstance(schema, bool) or not schema.keys() - _ANNOTATIONS:
+            return None
+        if "$ref" in schema:
+            return self.definition(schema["$ref"].removeprefix("#/$defs/"))
+        return _Node(schema, self)
+
+
+def _case(schema: Schema) -> tuple[str, str] | None:
+    """Return the property and the text that decide whether a schema applies, None for others."""
+    condition = schema.get("if", {})
+    if schema.keys() != {"if", "then"} or condition.keys() != {"properties", "required"}:
+        return None
+    for key, each in condition["properties"].items():
+        if condition["required"] == [key] and each.keys() == {"const"}:
+            text = each["const"]
+            return (key, text) if type(text) is str else None
+    return None
+
+
+class _Node:
+    """A compiled schema."""
+
+    def __init__(self, schema: Schema, compiler: _Compiler) -> None:
+        compile = compiler.compile
+        self.schema = schema
+        self.codes = compiler.codes
+        self.rule: str | None = schema.get("x-rule")
+        names = schema.get("type", ())
+        self.types: frozenset[type] | None = None
+        if names:
+            listed = names if isinstance(names, list) else [names]
+            self.types = frozenset(each for name in listed for each in _TYPES[name])
+        self.keywords = [(_KEYWORDS[key], schema[key]) for key in schema if key in _KEYWORDS]
+        self.required: list[str] = schema.get("required", [])
+        self.closed = schema.get("additionalProperties") is False
+        self.others = compile(schema.get("additionalProperties", True))
+        self.properties = {
+            name: compile(each) for name, each in schema.get("properties", {}).items()
+        }
+        self.items = compile(schema.get("items", True))
+        parts = schema.get("allOf", ())
+        self.cases = {each: compile(part["then"]) for part in parts if (each := _case(part))}
+        self.decisive = dict.fromkeys(key for key, _ in self.cases)
+        self.all = [node for each in parts if not _case(each) and (node := compile(each))]
+        self.any = [compile(each) for each in schema.get("anyOf", ())]
+        self.refused = compile(schema["not"]) if "not" in schema else None
+        self.condition = compile(schema["if"]) if "if" in schema else None
+        self.then, self.otherwise = (compile(schema.get(key, True)) for key in ("then", "else"))
+        self.is_simple = schema.keys() <= _SIMPLE
+        self.is_leaf = not schema.keys() - _ANNOTATIONS - {"type"}
+        """Whether it is only about the type of a value."""
+
+    def check(self, value: Json, pointer: str, rule: str, found: list[Finding]) -> None:
+        """Add the findings about a value; *rule* is the code of the schemas around this one."""
+        rule = self.rule or rule
+        if self.types is not None and type(value) not in self.types:
+            found.append(_misfit(value, self.schema, _wanted(self.schema), pointer, rule))
             return
-        schema = self._resolve(schema)
-        rule = schema.get("x-rule", rule)
-        complaint = _complaint(value, schema)
-        if complaint is not None:
-            yield _misfit(value, schema, complaint, pointer, rule or self.codes.misfit)
-            return
+        for find, operand in self.keywords:
+            complaint = find(value, operand, self.schema)
+            if complaint is not None:
+                found.append(_misfit(value, self.schema, complaint, pointer, rule))
+                return
         if type(value) is dict:
-            yield from self._object(value, schema, pointer, rule)
-        elif type(value) is list and "items" in schema:
+            self._check_object(value, pointer, rule, found)
+        elif type(value) is list and self.items is not None:
             for index, each in enumerate(value):
-                yield from self.findings(each, schema["items"], f"{pointer}/{index}", rule)
-        for each in schema.get("allOf", ()):
-            yield from self.findings(value, each, pointer, rule)
-        if "if" in schema:
-            chosen = "then" if self._fits(value, schema["if"]) else "else"
-            yield from self.findings(value, schema.get(chosen, True), pointer, rule)
-        refused = "not" in schema and self._fits(value, schema["not"])
-        if refused or not any(self._fits(value, each) for each in schema.get("anyOf", (True,))):
-            message = f"{_name(pointer)} {schema.get('x-message', 'does not fit')}"
-            at_key = not refused or schema.get("x-at-key", False)
-            code, hint = rule or self.codes.misfit, schema.get("x-hint")
-            yield Finding(code, message, pointer, hint, at_key=at_key)
+                self.items.check(each, f"{pointer}/{index}", rule, found)
+        for node in self.all:
+            node.check(value, pointer, rule, found)
+        if self.cases and type(value) is dict:
+            for key in self.decisive:
+                chosen = value.get(key)
+                case = self.cases.get((key, chosen)) if type(chosen) is str else None
+                if case is not None:
+                    case.check(value, pointer, rule, found)
+        if self.condition is not None:
+            branch = self.then if self.condition.fits(value) else self.otherwise
+            if branch is not None:
+                branch.check(value, pointer, rule, found)
+        refused = self.refused is not None and self.refused.fits(value)
+        if refused or (self.any and not any(not node or node.fits(value) for node in self.any)):
+            message = f"{_name(pointer)} {self.schema.get('x-message', 'does not fit')}"
+            at_key = not refused or self.schema.get("x-at-key", False)
+            found.append(Finding(rule, message, pointer, self.schema.get("x-hint"), at_key=at_key))
 
-    def _resolve(self, schema: Schema) -> Schema:
-        """Return the schema that a reference leads to."""
-        while "$ref" in schema:
-            schema = self.definitions[schema["$ref"].removeprefix("#/$defs/")]
-        return schema
+    def fits(self, value: Json) -> bool:
+        """Return whether a value fits."""
+        if not self.is_simple:
+            found: list[Finding] = []
+            self.check(value, "", "", found)
+            return not found
+        if self.types is not None and type(value) not in self.types:
+            return False
+        if any(find(value, operand, self.schema) for find, operand in self.keywords):
+            return False
+        if self.refused is not None and self.refused.fits(value):
+            return False
+        return type(value) is not dict or (
+            all(key in value for key in self.required)
+            and all(
+                node is None or key not in value or node.fits(value[key])
+                for key, node in self.properties.items()
+            )
+        )
 
-    def _fits(self, value: Json, schema: Schema | bool) -> bool:
-        return next(self.findings(value, schema, "", None), None) is None
-
-    def _object(
-        self, value: Mapping[str, Json], schema: Schema, pointer: str, rule: str | None
-    ) -> Iterator[Finding]:
-        advice = schema.get("x-advice", {})
-        for key in schema.get("required", ()):
+    def _check_object(
+        self, value: Mapping[str, Json], pointer: str, rule: str, found: list[Finding]
+    ) -> None:
+        for key in self.required:
             if key not in value:
-                hint = advice.get(key, f"add {key!r}")
-                code = rule or self.codes.misfit
-                yield Finding(code, f"{key!r} is missing", pointer, hint, at_key=True)
-        known, others = schema.get("properties", {}), schema.get("additionalProperties", True)
+                hint = self.schema.get("x-advice", {}).get(key, f"add {key!r}")
+                found.append(Finding(rule, f"{key!r} is missing", pointer, hint, at_key=True))
+        properties, others = self.properties, self.others
+        if not properties and not self.closed and others is None:
+            return
         for key, each in value.items():
-            if key in known:
-                yield from self.findings(each, known[key], f"{pointer}/{escape(key)}", rule)
-            elif others is False:
-                yield self._without_effect(key, known, advice, f"{pointer}/{escape(key)}")
+            if key in properties:
+                node = properties[key]
+            elif self.closed:
+                found.append(self._without_effect(key, f"{pointer}/{escape(key)}"))
+                continue
             else:
-                yield from self.findings(each, others, f"{pointer}/{escape(key)}", rule)
+                node = others
+            if node is None or (node.is_leaf and node.types and type(each) in node.types):
+                continue
+            node.check(each, f"{pointer}/{escape(key)}", rule, found)
 
-    def _without_effect(
-        self, key: str, known: Mapping[str, Any], advice: Mapping[str, str], pointer: str
-    ) -> Finding:
+    def _without_effect(self, key: str, pointer: str) -> Finding:
+        advice = self.schema.get("x-advice", {})
         if key in advice:
             message = f"{key!r} has no effect here"
             return Finding(self.codes.near_miss, message, pointer, advice[key], at_key=True)
-        hint = did_you_mean(key, known) or "take it out"
+        hint = did_you_mean(key, self.properties) or "take it out"
         message = f"{key!r} means nothing here, so it has no effect"
         return Finding(self.codes.unknown, message, pointer, hint, at_key=True)
+
+
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "array": (list,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "null": (NoneType,),
+    "number": (int, float),
+    "object": (dict,),
+    "string": (str, Opaque),
+}
+"""The classes of the values of a type."""
+_SIMPLE: Final = frozenset(("type", "enum", "const", "required", "properties", "not"))
+"""Keywords that `fits` applies without making findings."""
+_ANNOTATIONS: Final = frozenset(("title", "description", "$schema", "$id", "$defs"))
 
 
 # Values that do not fit
 
 
-def _complaint(value: Json, schema: Schema) -> str | None:
-    """Return what a value must be by the keywords of a schema about it alone, None if it fits."""
-    for keyword, find in _KEYWORDS.items():
-        if keyword in schema and (complaint := find(value, schema[keyword], schema)) is not None:
-            found: str = schema.get("x-message", complaint)
-            return found
-    return None
-
-
-def _type(value: Json, wanted: str | list[str], schema: Schema) -> str | None:
-    names = wanted if isinstance(wanted, list) else [wanted]
-    if type_name(value) in names or (type(value) is int and "integer" in names):
-        return None
+def _wanted(schema: Schema) -> str:
+    """Return what a value must be by the type in a schema."""
+    names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if names == ["integer"]:
         return "must be a whole number"
     return f"must be {'an' if names[0][0] in 'aeiou' else 'a'} {' or '.join(names)}"
 
 
 def _enum(value: Json, choices: list[Json], schema: Schema) -> str | None:
-    if any(json_equal(value, each) for each in choices):
-        return None
+    kind = type(value)
+    for each in choices:
+        if (type(each) is kind and each == value) if kind is str else json_equal(value, each):
+            return None
     return f"must be one of {', '.join(map(str, choices))}"
 
 
 def _const(value: Json, wanted: Json, schema: Schema) -> str | None:
+    if type(value) is type(wanted) is str:
+        return None if value == wanted else f"must be {wanted}"
     return _enum(value, [wanted], schema)
 
 
@@ -195,18 +297,12 @@ def _min_length(value: Json, least: int, schema: Schema) -> str | None:
 
 
 def _pattern(value: Json, pattern: str, schema: Schema) -> str | None:
-    if not isinstance(value, str) or _compiled(pattern).search(value):
+    if not isinstance(value, str) or re.search(pattern, value):
         return None
     return f"must match {pattern}"
 
 
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
-
-
 _KEYWORDS: Final[Mapping[str, Callable[[Json, Any, Schema], str | None]]] = {
-    "type": _type,
     "enum": _enum,
     "const": _const,
     "minimum": _range,
@@ -214,7 +310,7 @@ _KEYWORDS: Final[Mapping[str, Callable[[Json, Any, Schema], str | None]]] = {
     "minLength": _min_length,
     "pattern": _pattern,
 }
-"""The keywords about a value alone."""
+"""The keywords about a value alone, besides its type."""
 
 
 def _name(pointer: str) -> str:
@@ -225,6 +321,7 @@ def _name(pointer: str) -> str:
 
 
 def _misfit(value: Json, schema: Schema, complaint: str, pointer: str, code: str) -> Finding:
+    complaint = schema.get("x-message", complaint)
     shown = type_name(value)
     if isinstance(value, int | float | str):
         shown = compact(value) if type(value) is bool else repr(value)[:60]
