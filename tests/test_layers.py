@@ -209,7 +209,8 @@ def test_the_table_is_the_documented_one() -> None:
 
 # Import budgets ----------------------------------------------------------------------------------
 
-FOREIGN = [f"asl.dialects.{name}" for name in ("amazon", "codemie", "contenox", "flujo")]
+FOREIGN_NAMES = ("codemie", "contenox", "flujo")
+FOREIGN = [f"asl.dialects.{name}" for name in ("amazon", *FOREIGN_NAMES)]
 
 BUDGETS = {
     "import asl": (
@@ -247,7 +248,7 @@ def test_import_budget(case: str, tmp_path: Path) -> None:
     assert found == set()
 
 
-@pytest.mark.parametrize("dialect", ["codemie", "contenox", "flujo"])
+@pytest.mark.parametrize("dialect", FOREIGN_NAMES)
 def test_functions_of_a_dialect_need_no_reader_or_writer(dialect: str) -> None:
     """The run of a converted document loads nothing else of its dialect."""
     own, allowed = f"asl.dialects.{dialect}.functions", ("asl.core", "asl.expr")
@@ -257,6 +258,39 @@ def test_functions_of_a_dialect_need_no_reader_or_writer(dialect: str) -> None:
         for imported in imports(tree(module), module):
             if imported.split(".")[0] == "asl":
                 assert imported.startswith((own, *allowed)), f"{module} imports {imported}"
+
+
+OF_DIALECTS = re.compile(r"codemie|contenox|flujo|\b(?:CM|CX|FL)-[A-Z]", re.IGNORECASE)
+"""Names of dialects, and their codes."""
+ROWS = {f"asl.dialects.registry:{name}" for name in FOREIGN_NAMES}
+
+
+def test_the_core_names_no_dialect() -> None:
+    """Everything of a dialect is in its folder; only the registry has a row for each."""
+    found = set()
+    for module, path in MODULES.items():
+        if module.startswith(tuple(f"asl.dialects.{name}" for name in FOREIGN_NAMES)):
+            continue
+        text = path.read_text(encoding="utf-8")
+        docs = {
+            id(node.body[0].value)
+            for node in ast.walk(tree(module))
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and node.body
+            and isinstance(node.body[0], ast.Expr)
+        }
+        if OF_DIALECTS.search(text):
+            found |= {
+                f"{module}:{node.value.rpartition('.')[2].partition(':')[0]}"
+                for node in ast.walk(tree(module))
+                if isinstance(node, ast.Constant)
+                and isinstance(node.value, str)
+                and id(node) not in docs
+                and OF_DIALECTS.search(node.value)
+            }
+    assert found == ROWS
+    for name in ("codes.toml", "failures.toml"):
+        assert not OF_DIALECTS.search((PACKAGE / "core" / name).read_text(encoding="utf-8"))
 
 
 # Edges between modules

@@ -64,7 +64,7 @@ ENDINGS: Final = (".asl.json", ".asl.yaml", ".asl.yml", ".json", ".yaml", ".yml"
 @click.option(
     "--chain",
     type=click.Choice(["seed", "union"]),
-    help="Format of a Contenox chain: as documented (seed), or as engines read it (union).",
+    help="Format of a written chain: as documented (seed), or as engines read it (union).",
 )
 @origin_options
 def convert_command(

@@ -4,11 +4,12 @@ Dialects add files of the same form.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from asl.core.dialect_parts import DialectPart
+from asl.core.lazy import wrap_errors
 
 __all__ = [
     "Code",
@@ -19,6 +20,9 @@ __all__ = [
     "is_anonymous",
     "lookup",
 ]
+
+
+T = TypeVar("T")
 
 
 class Code(NamedTuple):
@@ -60,14 +64,21 @@ def _beside(name: str) -> str:
 @cache
 def _codes(path: str) -> Mapping[str, Code]:
     """Return the codes in a TOML file."""
-    return {id: _code(id, **entry) for id, entry in _entries(path)}
+    return _entries(path, _code)
 
 
-def _entries(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _entries(path: str, make: Callable[..., T]) -> dict[str, T]:
+    """Return the entries of a TOML file.
+
+    Raises:
+        AslError: The file cannot be read, or an entry has a wrong form.
+    """
     import tomllib
 
-    with open(path, "rb") as file:
-        yield from tomllib.load(file).items()
+    with wrap_errors(f"the codes or error names in {path!r} cannot be used"):
+        with open(path, "rb") as file:
+            entries = tomllib.load(file)
+        return {name: make(name, **entry) for name, entry in entries.items()}
 
 
 def _code(
@@ -146,7 +157,7 @@ def error_names_of(namespace: str) -> tuple[ErrorName, ...]:
 @cache
 def _error_names(path: str) -> tuple[ErrorName, ...]:
     """Return the error names in a TOML file."""
-    return tuple(_failure(name, **entry) for name, entry in _entries(path))
+    return tuple(_entries(path, _failure).values())
 
 
 def _failure(

@@ -6,14 +6,15 @@ other, and every finding names the place in the file that the author wrote.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 from warnings import warn
 
 from asl.compose.files import Files
 from asl.core.diagnostics import InvalidDocument, bounded_suggestions, did_you_mean
+from asl.core.dialect_parts import DialectFunction
 from asl.core.document import Document, parse_source
-from asl.core.errors import AslError
+from asl.core.errors import AslError, StateError
 from asl.core.lazy import LazyTable, lazy_pattern, load_plugin, plugin_error, wrap_errors
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.dialects import is_native
@@ -130,10 +131,37 @@ def _load(name: str) -> Dialect:
         raise plugin_error(entry, f"cannot be used: the name of its dialect is {found.name!r:.100}")
     if namespace_of(found).lower() != name:
         raise plugin_error(entry, f"cannot be used: its namespace is {found.namespace!r:.100}")
-    return found if found.read is None else found._replace(read=_guarded(found))
+    functions = partial(_guarded_functions, found)
+    return found._replace(read=found.read and _guarded_reader(found), functions=functions)
 
 
-def _guarded(found: Dialect) -> Callable[..., Document]:
+def _guarded_functions(found: Dialect) -> Mapping[str, DialectFunction]:
+    """Return the functions of a dialect of a package; their exceptions become errors that name it.
+
+    A StateError is the failure of a state.
+    """
+    with wrap_errors(f"the functions of the dialect {found.name!r} cannot be used"):
+        return {
+            name: each._replace(call=_guarded_call(f"${found.name}_{name}", each.call))
+            for name, each in found.functions().items()
+        }
+
+
+def _guarded_call(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(*arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except StateError:
+            raise
+        except Exception as fault:  # foreign code
+            raise AslError(
+                f"the function {name} failed: {type(fault).__name__}: {fault}"
+            ) from fault
+
+    return guarded
+
+
+def _guarded_reader(found: Dialect) -> Callable[..., Document]:
     """Return the reader of a dialect of a package; its exceptions become errors that name it."""
 
     def read(*args: Any, **options: Any) -> Document:

@@ -1,6 +1,7 @@
 """A dialect of an installed package can do all that those of the package can."""
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ HERE = os.path.dirname(__file__)
 
 
 def shout(text, mark):
+    if text == "bug":
+        raise KeyError(text)
     if text == "":
         raise StateError("Memo.Silent", "there is nothing to shout")
     return text.upper() + mark
@@ -137,6 +140,7 @@ def forget() -> None:
     """Forget the dialects that are installed."""
     registry._entries.cache_clear()
     registry._load.cache_clear()
+    sys.modules.pop("memo_language", None)
     dialect_functions.cache_clear()
 
 
@@ -204,3 +208,16 @@ def test_document_is_converted_in_both_directions(folder: Path) -> None:
 def test_schema_is_printed(folder: Path) -> None:
     assert json.loads(command("schema", "memo").stdout)["title"] == "Memo"
     assert "memo" in command("schema", "--list").stdout.split()
+
+
+def test_exception_of_a_function_is_an_error_that_names_it(folder: Path) -> None:
+    """It is a fault of the package, not a failure of the workflow."""
+    with pytest.raises(asl.AslError, match=r"the function \$memo_shout failed: KeyError: 'bug'"):
+        asl.run("flow.yaml", agents={"Writer": {"return": {"text": "bug"}}})
+
+
+@pytest.mark.parametrize("text", ["[MEMO-MARK", "[MEMO-MARK]\ncolour = 1\n"])
+def test_file_of_codes_that_cannot_be_used_is_named(text: str, folder: Path) -> None:
+    Path("site/memo_language/codes.toml").write_text(text)
+    with pytest.raises(asl.AslError, match=r"memo_language/codes.toml' cannot be used"):
+        asl.check("flow.yaml")

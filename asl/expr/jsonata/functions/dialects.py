@@ -1,4 +1,4 @@
-"""Functions of dialects such as `$codemie_items`, and direct calls of them.
+"""Functions of dialects, `$steps_join` of a dialect `steps`, and direct calls of them.
 
 Documents converted from a dialect use them; AWS has no such functions. They are imported when a
 query first uses the dialect. A query that consists of one call is not evaluated: the function is
