@@ -186,7 +186,7 @@ async def _hears(event: Any, channel: Any = None) -> None:
 
 MISUSES: list[tuple[Any, dict[str, Any], str]] = [
     (asl.load, {"source": "\ud800"}, "cannot read"),
-    (asl.load, {"source": PASS, "dialect": 1}, "a dialect is called by its name, not by int"),
+    (asl.load, {"source": PASS, "dialect": 1}, "the name of a dialect must be text, got int"),
     (
         asl.load,
         {"source": PASS, "variables": 1},
@@ -197,7 +197,7 @@ MISUSES: list[tuple[Any, dict[str, Any], str]] = [
         {"source": PASS, "variables": {1: 2}},
         "the names in 'variables' must be text, got int",
     ),
-    (asl.convert, {"document": PASS, "to": []}, "a dialect is called by its name, not by list"),
+    (asl.convert, {"document": PASS, "to": []}, "the name of a dialect must be text, got list"),
     (asl.check, {"document": PASS, "agents": "Ada"}, "'agents' must be a list of names, got str"),
     (
         asl.check,

@@ -447,5 +447,5 @@ def _kind(spec: Json) -> AgentKind | Finding:
             message = f"there is no field {key!r} here"
             return Finding("AGENTS-02", message, f"/{escape(key)}", hint, at_key=True)
     return Finding(
-        "AGENTS-03", "nothing says what kind of agent this is", "", f"add one of {', '.join(KINDS)}"
+        "AGENTS-03", "the kind of agent is missing", "", f"add one of {', '.join(KINDS)}"
     )

@@ -391,7 +391,7 @@ def check_server(spec: AgentSpec, context: FileContext) -> Iterator[Finding]:
     programs, urls = ("command", "folder", "environment"), ("url", "headers")
     first, others = (programs, urls) if "command" in spec else (urls, programs)
     if first[0] not in spec:
-        yield Finding("AGENTS-03", "an MCP server is a command or a url", "")
+        yield Finding("AGENTS-03", "an MCP server needs 'command' or 'url'", "")
         return
     for field in others:
         if field in spec:

@@ -262,14 +262,14 @@ class Connection:
         if isinstance(error, TimeoutError) or code == REQUEST_TIMEOUT:
             text = f"{label}: no answer within {self.server.timeout:g} s"
             garbled = "" if self.program is None else self.program.garbled
-            text = f"{text}; it said {garbled}, which is no message" if garbled else text
+            text = f"{text}; it wrote {garbled}, which is not a message" if garbled else text
             return RaisedError("States.Timeout", text)
         if isinstance(error, StateError):  # it could not be started
             return RaisedError("Agent.NetworkError", str(error.cause))
         said = str(error) or type(error).__name__
         said = str(self.hide(said))[:SHOWN]
         if isinstance(error, ValueError) or code == PARSE_ERROR:
-            return RaisedError("Agent.ParseError", f"{label}: the answer makes no sense: {said}")
+            return RaisedError("Agent.ParseError", f"{label}: the answer is not valid: {said}")
         if heard.status is not None:
             text = f"{label}: {heard.status}: {said}"
             return RaisedError(NAMES.get(heard.status, "Agent.NetworkError"), text)

@@ -430,7 +430,7 @@ def _output_faults(output: Mapping[str, Json] | None) -> Iterator[Finding]:
         if name in output.get("properties", {}):
             yield Finding(
                 "AGENTS-01",
-                f"{name!r} is where usage is reported",
+                f"{name!r} is reserved for the reported usage",
                 f"/properties/{name}",
                 at_key=True,
             )
@@ -438,7 +438,7 @@ def _output_faults(output: Mapping[str, Json] | None) -> Iterator[Finding]:
 
 def _stranger(provider: str) -> tuple[str, str]:
     """Return message and hint for an unknown provider."""
-    message = f"pydantic-ai knows no provider {provider!r}"
+    message = f"pydantic-ai has no provider {provider!r}"
     return message, did_you_mean(provider, PROVIDERS) or OTHERWISE
 
 

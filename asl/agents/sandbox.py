@@ -162,7 +162,7 @@ def _read(settings: Mapping[str, Json]) -> _Settings:
         parse_duration(settings["Timeout"])  # the broker sees to it
     for name in ("Network", "ReadOnlyFS"):
         if type(settings.get(name, False)) is not bool:
-            raise ValueError(f"{name} is true or false")
+            raise ValueError(f"{name} must be true or false")
     return _Settings(
         environment,
         parse_image(settings["Image"]) if "Image" in settings else None,
@@ -230,9 +230,9 @@ def _variables(job: _Job) -> dict[str, str]:
 
 async def _process(job: _Job, settings: _Settings) -> SandboxedProgram:
     if settings.image is not None:
-        raise ValueError("a process has no image")
+        raise ValueError("a process takes no 'Image'")
     if settings.cpu is not None and not settings.cpu.is_integer():
-        raise ValueError(f"a process has whole processors, not {settings.cpu:g}")
+        raise ValueError(f"'CPU' of a process must be a whole number, not {settings.cpu:g}")
     if settings.cpu is not None and not hasattr(os, "sched_setaffinity"):
         raise ValueError("this system does not limit the processors of a process")
     limits = ["ulimit -c 0", f"ulimit -n {MAX_FILES}", f"ulimit -f {MAX_WRITTEN // 512}"]
@@ -252,7 +252,7 @@ async def _process(job: _Job, settings: _Settings) -> SandboxedProgram:
         ]
         if asked:
             raise ValueError(
-                f"{', '.join(asked)}: that needs bubblewrap (bwrap), which is not here"
+                f"{', '.join(asked)}: that needs bubblewrap (bwrap), which is not installed"
             )
         command = limited
     else:
@@ -301,9 +301,9 @@ def _source(job: _Job, mount: Mount) -> str:
 async def _docker(job: _Job, settings: _Settings) -> SandboxedProgram:
     docker = shutil.which("docker")
     if docker is None or not await _answers([docker, "version", "--format", "{{.Server.Version}}"]):
-        raise ValueError("docker is not here, or does not run")
+        raise ValueError("docker is not installed or not running")
     if settings.image is None:
-        raise ValueError("nothing says which image docker is to run")
+        raise ValueError("docker needs an 'Image'")
     name = f"asl-{os.urandom(8).hex()}"
     words = [docker, "run", "--rm", "-i", "--init", "--name", name, "--cap-drop", "ALL"]
     words += ["--security-opt", "no-new-privileges", "--pids-limit", str(PROCESSES)]
@@ -330,9 +330,9 @@ async def _docker(job: _Job, settings: _Settings) -> SandboxedProgram:
 
 async def _wasm(job: _Job, settings: _Settings) -> SandboxedProgram:
     if find_spec("wasmtime") is None:
-        raise ValueError(f"wasmtime is not here: {install_command('wasm')}")
+        raise ValueError(f"wasmtime is not installed: {install_command('wasm')}")
     if settings.image is not None or settings.cpu is not None or settings.network:
-        raise ValueError("WebAssembly has no Image, CPU and Network here")
+        raise ValueError("WebAssembly takes no 'Image', 'CPU' or 'Network' here")
     folders: list[tuple[str, str, bool]] = []
     for mount in settings.mounts:
         source = os.path.realpath(os.path.join(job.folder, mount.source))

@@ -70,7 +70,7 @@ def _weights(workflow: CheckedWorkflow, document: MachineScope) -> Iterator[Find
         if name in apart:
             yield Finding(
                 "V-PRG-01",
-                f"{name!r} stands in a distributed Map, so it is no state of this execution",
+                f"{name!r} is inside a distributed Map, so it is not a state of this execution",
                 f"{around}/{escape(field)}",
                 "weigh the Map, whose own Progress counts its items",
                 severity=Severity.WARNING,

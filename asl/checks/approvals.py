@@ -157,9 +157,9 @@ def _forked(scope: MachineScope, records: Collection[_Record]) -> Iterator[Findi
     for record in records:
         yield Finding(
             "V-APR-15",
-            f"this pauses one {part} of {holder.name!r}; the others go on, and each may ask",
+            f"this pauses one {part} of {holder.name!r}; the others continue and may ask too",
             record.node.pointer,
-            f"ask before or after {holder.name!r} where one decision holds for all",
+            f"ask before or after {holder.name!r} if one decision applies to all",
             at_key=True,
         )
 

@@ -134,14 +134,14 @@ def _fields(node: Node) -> Iterator[Finding]:
     for index, entry in objects(node.value, "Retry"):
         strategy = entry.get("JitterStrategy")
         if strategy == "DECORRELATED":
-            message = "AWS knows only the strategies 'NONE' and 'FULL'"
+            message = "AWS has only the strategies 'NONE' and 'FULL'"
             wording = Wording(aws_messages.one_of(["NONE", "FULL"]))
             place = node.at("Retry", index, "JitterStrategy")
             yield Finding("V-RETRY-07", message, place, aws=wording)
 
 
 def _unknown(field: str, pointer: str) -> Finding:
-    message = f"AWS knows no field {field!r} here"
+    message = f"AWS has no field {field!r} here"
     wording = Wording(aws_messages.unsupported(field), at=split_pointer(pointer)[0])
     return Finding("V-TOP-09", message, pointer, at_key=True, aws=wording)
 
@@ -160,7 +160,7 @@ def check_size(document: Document, most: int | None) -> Iterator[Finding]:
     if length > most:
         hint = "lift it: --quota definition_characters=none; or split it into several workflows"
         if compacted <= most:
-            hint = f"without blanks between its parts it has {compacted:,} characters"
+            hint = f"without whitespace it has {compacted:,} characters"
         message = f"the definition has {length:,} characters, AWS takes {most:,}"
         yield Finding("V-TOP-15", message, "", hint)
 

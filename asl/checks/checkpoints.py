@@ -34,7 +34,7 @@ def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
                     "V-CKPT-04",
                     f"there is another checkpoint named {name!r}",
                     node.at("Name"),
-                    "give each its own, as the latest of a name is the one to be resumed",
+                    "give each its own name: an execution resumes from the latest one of a name",
                     related=((first[name], "the other one is here"),),
                 )
             first.setdefault(name, node.at("Name"))

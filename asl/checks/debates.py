@@ -78,7 +78,7 @@ def _order(node: Node, roles: _Roles) -> Iterator[Finding]:
             "V-DEB-04",
             f"the order lacks {', '.join(map(repr, missing))}",
             node.at("Communication", "Order"),
-            "list everybody who speaks, once",
+            "list each speaking agent once",
         )
 
 

@@ -100,7 +100,7 @@ def _computed(workflow: CheckedWorkflow) -> Iterator[Finding]:
 
 
 def _whole(field: str, pointer: str) -> Finding:
-    message = f"{field!r} is not computed as a whole, so nothing of it holds"
+    message = f"{field!r} cannot be computed as a whole, so it has no effect"
     hint = f"write {field!r}; its fields may be computed"
     return Finding("EXEC-02", message, pointer, hint, at_key=True)
 

@@ -164,7 +164,9 @@ def _places(listed: Json, pointer: str) -> dict[str, str]:
 def _wildcard(alone: bool, last: bool, pointer: str, rule: str) -> Iterator[Finding]:
     wording = Wording(aws_messages.LAST_AND_ALONE)
     if not alone:
-        yield Finding(rule, f"{ALL!r} stands alone in its 'ErrorEquals'", pointer, aws=wording)
+        yield Finding(
+            rule, f"{ALL!r} must be the only name in its 'ErrorEquals'", pointer, aws=wording
+        )
     if not last:
         message = f"{ALL!r} matches everything, so the entries after it never apply"
         yield Finding(rule, message, pointer, aws=wording)
@@ -301,7 +303,7 @@ def _delays(node: Node, pointer: str, entry: Mapping[str, Json]) -> Iterator[Fin
     if type(jitter) is str and jitter != jitter.upper() and jitter.upper() in JITTERS:
         yield Finding(
             "V-RETRY-07",
-            f"the strategy is written {jitter.upper()!r}",
+            f"the strategy must be written {jitter.upper()!r}",
             f"{pointer}/JitterStrategy",
             severity=Severity.WARNING,
             aws=Wording(aws_messages.one_of(["NONE", "FULL"])),

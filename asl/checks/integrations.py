@@ -44,11 +44,11 @@ def _token(workflow: CheckedWorkflow, node: Node, resource: str) -> Iterator[Fin
             jsonata = node.query_language == "JSONata"
             yield Finding(
                 "V-TASK-10",
-                "the task waits for an answer but gives nobody its token",
+                "the task waits for an answer but does not pass on its task token",
                 node.at("Resource"),
-                "\"{% $states.context.Task.Token %}\" belongs into 'Arguments'"
+                "pass \"{% $states.context.Task.Token %}\" in 'Arguments'"
                 if jsonata
-                else "'$$.Task.Token' belongs into 'Parameters'",
+                else "pass '$$.Task.Token' in 'Parameters'",
             )
     elif not re.fullmatch(f"{ACTIVITY}|{_JOB}", resource):
         for place, is_token in places:
@@ -86,7 +86,7 @@ def check_task(workflow: CheckedWorkflow, node: Node, express: bool) -> Iterator
     if "Agent" in node.value:
         yield Finding(
             "V-TASK-01",
-            "AWS knows no agents, only a 'Resource'",
+            "AWS has no agents, only a 'Resource'",
             node.at("Agent"),
             "the profile 'default' has agents",
             at_key=True,

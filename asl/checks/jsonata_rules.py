@@ -68,7 +68,7 @@ def _context(written: JsonataString, query: ParsedQuery) -> Iterator[Finding]:
         root = name == "$$"
         yield Finding(
             "V-JSONATA-03",
-            f"{name!r} stands for nothing here: there is no document around an expression",
+            f"{name!r} has no value here: an expression has no enclosing document",
             written.pointer,
             _advice(name),
             aws=Wording(

@@ -89,7 +89,7 @@ def _template(template: Json, pointer: str) -> Iterator[Finding]:
         elif key is not None and _looks_dynamic(text):
             yield Finding(
                 "V-ST-11",
-                f"{text!r} stays text, as its key does not end in {SUFFIX!r}",
+                f"{text!r} stays text, because its key does not end in {SUFFIX!r}",
                 place,
                 f'write "{key}{SUFFIX}": {compact(text)}',
             )
@@ -121,10 +121,10 @@ def _literals(
 def _literal(value: Json, pointer: str, field: str) -> Iterator[Finding]:
     for place, _, text in _literals(value, pointer):
         if _looks_dynamic(text):
-            message = f"{field!r} is taken as it stands, so {text!r} stays text"
+            message = f"{field!r} is a literal, so {text!r} stays text"
             yield Finding("V-PASS-02", message, place, "use 'Parameters'")
     for place, key in _computed(value, pointer):
-        message = f"{field!r} is taken as it stands, and so is its key {key!r}"
+        message = f"{field!r} is a literal, and so is its key {key!r}"
         yield Finding("V-PASS-02", message, place, "use 'Parameters'", aws=Wording(code=""))
 
 
@@ -149,7 +149,7 @@ def _fields(node: Node) -> Iterator[Finding]:
 
 def _plain(value: Json, pointer: str, field: str) -> Iterator[Finding]:
     if type(value) is str and _looks_dynamic(value):
-        message = f"{field!r} is taken as it stands, so {value!r} stays text"
+        message = f"{field!r} is a literal, so {value!r} stays text"
         yield Finding("V-ST-12", message, pointer, f"use '{field}Path' for what it leads to")
 
 
@@ -166,7 +166,7 @@ def _of_agents(node: Node, way: Steps, value: Json) -> Iterator[Finding]:
         if is_jsonata(text):
             yield Finding("V-ST-11", NO_JSONATA, place, OTHER_LANGUAGE, aws=Wording(code=""))
         elif expression is not None and not verbatim(schema, steps):
-            message = f"{text!r} stays text, as nothing computes it"
+            message = f"{text!r} stays text, because no field here computes it"
             hint = _cure(schema, steps, expression)
             yield Finding("V-ST-11", message, place, hint, aws=Wording(code=""))
 
@@ -235,7 +235,7 @@ def _in_jsonata(workflow: CheckedWorkflow, node: Node) -> Iterator[Finding]:
         ):
             yield Finding(
                 "V-ST-11",
-                f"{written.text!r} stays text, as it does not stand between {{% and %}}",
+                f"{written.text!r} stays text, because it is not between {{% and %}}",
                 written.pointer,
                 f'write "{{% {written.text} %}}"'
                 if _VARIABLE.match(written.text)

@@ -66,7 +66,7 @@ def _loops(scope: MachineScope) -> Iterator[Finding]:
             first = min(callers, key=lambda node: places[node.name])
             yield Finding(
                 "V-BUD-09",
-                f"{first.name!r} may call an agent again and again: nothing bounds its loop",
+                f"{first.name!r} may call an agent without limit: its loop has no bound",
                 first.pointer,
                 'add "Budget": {"MaxCalls": 100} or "TimeoutSeconds" to the document, or let a '
                 "Choice count the rounds",
@@ -115,9 +115,9 @@ def check_recursion(workflow: CheckedWorkflow) -> Iterator[Finding]:
         if _always_reached(scope, node.name):
             yield Finding(
                 "V-WF-04",
-                f"{workflow.name!r} starts itself, and no Choice on the way decides whether",
+                f"{workflow.name!r} starts itself, and no Choice before it can end the recursion",
                 node.at("WorkflowId"),
-                "put a Choice before it that ends the recursion",
+                "put a Choice state before it that ends the recursion",
             )
 
 

@@ -56,7 +56,7 @@ def _language(node: Node) -> Finding:
         "V-ST-08",
         "the document is written in JSONata, so its states are too",
         node.at("QueryLanguage"),
-        "leave the top at JSONPath and set JSONata on single states",
+        "keep JSONPath at the top and set JSONata on single states",
         aws=Wording(
             "'QueryLanguage' can not be 'JSONPath' if set to 'JSONata' for whole state machine",
             at=node.pointer,

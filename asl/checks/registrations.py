@@ -40,7 +40,10 @@ def _agents(workflow: CheckedWorkflow, known: frozenset[str]) -> Iterator[Findin
             if field.checker is not None:
                 yield Finding(field.checker, f"no checker {name!r} is registered", place, near)
             elif field.agent is not None:
-                hint = near or f"bind it: --agent {name}=module:function, or in a file for --agents"
+                hint = near or (
+                    f"bind it: --agent {name}=module:function, or --agents FILE; "
+                    "`asl init --from DOC` drafts that file"
+                )
                 yield Finding(field.agent, f"no agent {name!r} is registered", place, hint)
 
 
@@ -66,7 +69,10 @@ def _resources(workflow: CheckedWorkflow, known: list[str]) -> Iterator[Finding]
         if name is None or _is_served(Target("resource", name, node.name), known, patterns):
             continue
         message = f"no handler for the resource {name!r} is registered"
-        hint = workflow.suggestions.near(name, known) or "bind a handler to it, or mock the state"
+        hint = workflow.suggestions.near(name, known) or (
+            "bind a handler to it in a file for --agents (`asl init --from DOC` drafts it), "
+            "or mock the state"
+        )
         if _STARTING.fullmatch(name):
             hint = f"give it the workflow: --workflow {_started_by(node)}=FILE"
         yield Finding("V-TASK-03", message, node.at("Resource"), hint)

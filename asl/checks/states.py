@@ -23,7 +23,7 @@ def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
             if type(version) is str
             else aws_messages.expected("string")
         )
-        yield Finding("V-TOP-08", "AWS knows only the version '1.0'", "/Version", aws=wording)
+        yield Finding("V-TOP-08", "AWS has only the version '1.0'", "/Version", aws=wording)
     for scope in workflow.scopes:
         yield from _comment(scope.value, scope.pointer)
     for node in workflow.nodes():
@@ -62,7 +62,7 @@ def _labels(workflow: CheckedWorkflow) -> Iterator[Finding]:
                 "V-MAP-15",
                 f"there is another Map labelled {label!r}",
                 node.at("Label"),
-                "give each its own, as labels name the map runs",
+                "give each its own label: labels name the map runs",
                 related=((first[home, label], "the other one is here"),),
                 aws=Wording(f"Duplicate Label name: {label}"),
             )

@@ -393,7 +393,7 @@ def _unknown_fields(
         plain = field.removesuffix(SUFFIX)
         if plain in known and not elsewhere and not whole.name.startswith("agents"):
             code = rules.get(field) or rules.get("*", "V-TOP-09")
-            message = f"{plain!r} is not computed as a whole, so nothing of it holds"
+            message = f"{plain!r} cannot be computed as a whole, so it has no effect"
             way = (*map(str, steps), plain)
             hint = _computing(whole.name, way, known, error.instance[field])
         elif field in rules or elsewhere:

@@ -80,7 +80,7 @@ def value_hint(
     """Return the hint at the value that is meant; *holder* is the schema of what has it."""
     written, wanted, schema = error.instance, error.validator_value, error.schema
     if type(written) is list and list(error.absolute_path)[-1:] == ["States"]:
-        return 'each state stands under its name: "States": {"First": {...}}'
+        return 'write each state under its name: "States": {"First": {...}}'
     if error.validator == "type":
         if wanted == "array":
             return next(_in_array(written, schema), None)

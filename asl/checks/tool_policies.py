@@ -111,7 +111,7 @@ def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
 
 def _sandbox(sandbox: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
     if sandbox.get("Environment") == "docker" and not {"Image", "Image.$"} & sandbox.keys():
-        yield Finding("V-TOOLS-01", "nothing says which image to run", pointer, 'add "Image"')
+        yield Finding("V-TOOLS-01", "'Image' is missing", pointer, 'add "Image"')
     for field, read in (
         ("Image", parse_image),
         ("Mounts", parse_mounts),
@@ -174,12 +174,12 @@ def _lists(policy: _Policy) -> Iterator[Finding]:
     for pointer, name, tool in policy.allowed():
         if denies(tool):
             what = f"{tool!r}" if tool == name else f"{tool!r} of the category {name!r}"
-            yield Finding("V-TOOLS-02", f"{what} is denied, too: it may not be used", pointer)
+            yield Finding("V-TOOLS-02", f"{what} is also denied: it may not be used", pointer)
         elif not sandboxed and tool not in told and re.fullmatch(RUNS_CODE, tool):
             told.add(tool)
             yield Finding(
                 "V-TOOLS-05",
-                f"{tool!r} runs code, and not in a sandbox",
+                f"{tool!r} runs code outside a sandbox",
                 pointer,
                 'add "Sandboxed": true',
             )
@@ -230,7 +230,7 @@ def _consent(policy: _Policy, workflow: CheckedWorkflow) -> Iterator[Finding]:
             tools = [(f"{here}/Tools/{number}", each) for number, each in entries]
         for pointer, tool in tools:
             if type(tool) is str and all(map(denies, policy.members(tool))):
-                message = f"{tool!r} is denied, so nobody is asked for approval"
+                message = f"{tool!r} is denied, so no approval is requested"
                 hint = "leave it out of one of them"
                 yield Finding("V-TOOLS-02", message, pointer, hint)
 
@@ -241,7 +241,7 @@ def _terms(rule: Mapping[str, Json], pointer: str, workflow: CheckedWorkflow) ->
     if type(options) is list and options and options[0] == ANYTHING:
         yield Finding(
             "V-TOOLS-09",
-            "the first option approves, and '*' stands for any answer: nothing would approve",
+            "the first option approves, but '*' matches any answer: no answer would approve",
             f"{pointer}/Options/0",
             "put an option such as 'approve' before it",
         )
@@ -265,7 +265,7 @@ def _reach(policy: _Policy) -> Iterator[Finding]:
                     if read is path_pattern and _bare(pattern) and f"{pattern}/**" not in patterns:
                         yield Finding(
                             "V-TOOLS-08",
-                            f"{pattern!r} means no file within it, if it is a folder",
+                            f"{pattern!r} matches no file in it if it is a folder",
                             pointer,
                             f"write '{pattern}/**' for a folder with all that is in it",
                         )

@@ -145,7 +145,7 @@ class _Machine(NamedTuple):
         if name.casefold() == "end":
             return 'a state that ends its machine says "End": true instead'
         if name in self.workflow.names:
-            return "it belongs to another machine: end this one and go on outside"
+            return "it belongs to another machine: end this one and continue in the outer one"
         return self.workflow.suggestions.near(name, self.scope.names)
 
     # Reachability

@@ -266,7 +266,7 @@ class _Expander:
             self.findings.append(Finding("V-INC-05", message, place, hint))
         elif len(text.around) >= MAX_NESTED:
             message = f"Includes are nested more than {MAX_NESTED} deep"
-            hint = "run the innermost one as an execution of its own, with a Workflow state"
+            hint = "run the innermost one as a child execution, with a Workflow state"
             self.findings.append(Finding("V-INC-05", message, place, hint))
         else:
             return _written(home), home

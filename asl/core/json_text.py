@@ -37,7 +37,7 @@ _CLOSERS = {"{": "}", "[": "]"}
 _QUOTES = "'‘’“”`"
 _CONSTANTS = frozenset(("true", "false", "null"))
 _NOT_FINITE = frozenset(("NaN", "Infinity", "-Infinity", "nan", "inf", "-inf"))
-TOO_DEEP = "take an inner part out, into a document of its own"
+TOO_DEEP = "move an inner part into a separate document"
 ALONE = "write both halves of its pair, or the character itself"
 QUOTED = "put it in quotes"
 """Advice for numbers that JSON and YAML cannot hold."""

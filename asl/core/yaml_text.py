@@ -92,7 +92,7 @@ def _advice(problem: str, text: str, offset: int) -> str | None:
     if problem.startswith("expected <block end>") or (
         problem.startswith("mapping values") and _is_deeper(line, text[: start - 1])
     ):
-        return "indent it as what stands beside it"
+        return "indent it like its neighbours"
     if problem.startswith("mapping values") and ": " in line[: offset - start]:
         return "put text with a colon and a blank in quotes"
     if problem.startswith("found unknown escape"):
@@ -274,7 +274,7 @@ class _Builder:
             self.stop("READ-01", f"no anchor &{name} before this alias", QUOTED)
         anchor = self.anchors[name]
         if anchor is None:
-            self.stop("READ-06", f"*{name} stands inside the value that it repeats")
+            self.stop("READ-06", f"*{name} is inside the value that it repeats")
         if len(self.open) + anchor.height > self.limits.max_depth:
             self.too_deep()
         if self.awaits_key():

@@ -62,7 +62,7 @@ def dialect(name: str) -> Dialect:
         AslError: There is none, or its package cannot be used.
     """
     if not isinstance(name, str):
-        raise AslError(f"a dialect is called by its name, not by {type(name).__name__}")
+        raise AslError(f"the name of a dialect must be text, got {type(name).__name__}")
     found = find(name)
     if found is None:
         known = [*BUILT_IN, *_entries()]

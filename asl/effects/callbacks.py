@@ -111,7 +111,7 @@ async def _answered(wait: TokenWait, call: Call) -> Json:
 
 def _unanswered(call: Call) -> str:
     return (
-        f"state '{call.state_name}': nobody answers the task token {call.token}. Answer it by "
+        f"state '{call.state_name}': no one can answer the task token {call.token}. Answer it by "
         "send_task_success or send_task_failure of asl.TaskTokens (passed as tokens=...) or "
         "of the handler's call.tokens, mock the state, or give it TimeoutSeconds"
     )

@@ -47,8 +47,7 @@ def enforcement_gap(
     """Return why a tool cannot be held to the hosts and files of policies, None if it can."""
     if not agent.keeps_hosts and any(each.hosts is not None for each in policies):
         return (
-            f"tool {tool!r}: nobody could see which hosts it connects to: run it in a sandbox "
-            "without network"
+            f"tool {tool!r}: its connections cannot be checked: run it in a sandbox without network"
         )
     if agent.opens_files and any(each.files is not None for each in policies):
         return (

@@ -247,5 +247,5 @@ def require_compatible(
         )
     if checkpoint.next is not None and checkpoint.next not in states:
         raise CheckpointIncompatible(
-            f"the document has no state {checkpoint.next!r}, at which {name!r} would go on"
+            f"the document has no state {checkpoint.next!r}, where {name!r} resumes"
         )

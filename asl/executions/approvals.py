@@ -74,7 +74,7 @@ def record_answer(session: Session, id: str, given: dict[str, Json], now: float)
             if notice.final:
                 name = top_of(session, execution_of(session, id))
                 raise AnswerRefused(
-                    f"the answer comes too late: resume the execution {name!r}", late=True
+                    f"the answer is too late: resume the execution {name!r}", late=True
                 )
         _check_unchanged(session, asked)
         verdict = asked.judge(given, now, "user")

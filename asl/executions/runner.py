@@ -332,7 +332,7 @@ class Runner:
         except AslError as error:
             self._cannot(number, name, str(error))
         except Exception as error:  # a bug in one execution must not end the others
-            logging.getLogger("asl").exception("the execution %r cannot go on", name)
+            logging.getLogger("asl").exception("the execution %r cannot continue", name)
             self._cannot(number, name, f"internal error: {type(error).__name__}: {error}")
         else:
             self._tried[number] = [*result.needs]

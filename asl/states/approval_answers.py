@@ -207,7 +207,7 @@ def _check_approver(policy: Mapping[str, Json], approver: str, roles: Json) -> N
         return
     who = " or ".join(
         [*([f"one of {_listed(users)}"] if users else []),
-         *([f"somebody in the role {_listed(wanted)}"] if wanted else [])]
+         *([f"a user with the role {_listed(wanted)}"] if wanted else [])]
     )  # fmt: skip
     if not who:
         raise AnswerRefused(

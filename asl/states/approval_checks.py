@@ -104,7 +104,7 @@ def _idle(node: Node) -> Iterator[Finding]:
     if then == "Escalate" and not _open_or_given(node.value, "Escalation", "EscalateTo"):
         yield Finding(
             "V-APR-17",
-            "'Escalate' without 'EscalateTo' notifies nobody: it only restarts the timeout",
+            "'Escalate' without 'EscalateTo' sends no notice: it only restarts the timeout",
             node.at("OnTimeout"),
             "add 'EscalateTo' in 'Escalation'",
         )
@@ -143,7 +143,7 @@ def _editable(node: Node) -> Iterator[Finding]:
             "V-APR-08",
             "without 'ResultPath' the edited values go to $.editedContent",
             node.at("Editable"),
-            'write "ResultPath": "$.editedContent" if that is meant',
+            'write "ResultPath": "$.editedContent" if this is intended',
             at_key=True,
         )
     elif type(target) is str and not node.open(target):
@@ -228,7 +228,7 @@ def _escalation(node: Node) -> Iterator[Finding]:
     steps = list(_steps(node, escalation))
     for pointer, after in steps:
         if end is not None and after >= end:
-            message = f"the escalation comes too late: the approval times out after {end:g} seconds"
+            message = f"the escalation is too late: the approval times out after {end:g} seconds"
             yield Finding("V-APR-13", message, pointer, "choose a time before the timeout")
     levels = [step for step in steps if "/Levels/" in step[0]]
     for (earlier, before), (pointer, after) in pairwise(levels):

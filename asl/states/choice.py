@@ -44,11 +44,11 @@ def _default(compiler: Compiler) -> _Target | None:
 
 
 def _unmatched(compiler: Compiler) -> _Failure:
-    """Return how the state fails where no rule holds; AWS does not say what it documents."""
+    """Return how the state fails if no rule matches; AWS does not say what it documents."""
     way = "Failed to transition out of the state"
     if compiler.profile.aws:
         return "States.Runtime", f"{way}. The state does not point to a next state."
-    missing = "no rule of 'Choices' holds and there is no 'Default'"
+    missing = "no rule of 'Choices' matches and there is no 'Default'"
     return "States.NoChoiceMatched", f"{way} '{compiler.name}': {missing}"
 
 
@@ -97,7 +97,7 @@ def check_choice(node: Node) -> Iterator[Finding]:
     if "Default" not in node.value:
         yield Finding(
             "V-CHOICE-06",
-            f"{node.name!r} fails where no rule holds",
+            f"{node.name!r} fails if no rule matches",
             node.pointer,
             "add 'Default'",
             at_key=True,
@@ -150,7 +150,7 @@ def _check_rule(rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
             yield from _check_operand(field, value, f"{pointer}/{field}")
     if "Variable.$" in rule:
         yield Finding(
-            "V-CHOICE-07", "AWS knows no 'Variable.$'", f"{pointer}/Variable.$", at_key=True
+            "V-CHOICE-07", "AWS has no 'Variable.$'", f"{pointer}/Variable.$", at_key=True
         )
 
 
@@ -215,7 +215,7 @@ def _check_operand(name: str, value: Json, pointer: str) -> Iterator[Finding]:
     if OPERATORS[name].operand != "timestamp":
         return
     if parse_relative(value) is not None:
-        message = f"AWS knows no times relative to now such as {value!r}"
+        message = f"AWS has no times relative to now, such as {value!r}"
         yield Finding("V-CHOICE-07", message, pointer)
     elif instant(value) is None:
         yield Finding(

@@ -170,7 +170,7 @@ def _idle(node: Node, consensus: Mapping[str, Json]) -> Iterator[Finding]:
                 message = f"{field!r} has no effect {why}"
                 yield Finding("V-DEB-10", message, place, hint, at_key=True)
     elif not names.keys().isdisjoint(DECIDING):
-        message = "nobody decides: consensus is not required, and there is no vote"
+        message = "the debate has no decision: consensus is not required, and there is no vote"
         hint = f"{REQUIRE}, or {VOTE}"
         yield Finding("V-DEB-10", message, node.at("Consensus"), hint, at_key=True)
 

@@ -32,7 +32,7 @@ def _advice(node: Node) -> Iterator[Finding]:
             "V-MAP-11",
             "without 'ItemsPath' the whole input is taken as the array of items",
             node.pointer,
-            'write "ItemsPath": "$" if that is meant',
+            'write "ItemsPath": "$" if this is intended',
             at_key=True,
         )
     if "Parameters" in node.value:
@@ -86,9 +86,9 @@ def _processor(node: Node) -> Iterator[Finding]:
     elif "ItemProcessor" not in node.value and "Iterator" not in node.value:
         yield Finding(
             "V-MAP-01",
-            f"nothing says what {node.name!r} does with an item",
+            f"'ItemProcessor' of {node.name!r} is missing",
             node.pointer,
-            "add 'ItemProcessor'",
+            "add 'ItemProcessor' with the states that process an item",
             at_key=True,
             aws=Wording(aws_messages.exactly_one("ItemProcessor", "Iterator")),
         )
@@ -287,7 +287,7 @@ def _writer(node: Node) -> Iterator[Finding]:
             f"give 'Resource' and {place!r}, or 'WriterConfig'",
         )
     elif ("Resource" in writer) is not bool(writer.keys() & {"Parameters", "Arguments"}):
-        message = f"'Resource' and {place!r} of 'ResultWriter' stand together"
+        message = f"'Resource' and {place!r} of 'ResultWriter' must be given together"
         hint = "give both, or neither and a 'WriterConfig'"
     else:
         return

@@ -157,7 +157,7 @@ class BlockSettings:
 
     def invalid_value(self, field: str, wanted: str) -> StateError:
         """Return the error of a field with another value than *wanted*."""
-        cause = f"{self._place(field)} is {wanted}, not {excerpt(self.values.get(field), 200)}"
+        cause = f"{self._place(field)} must be {wanted}, not {excerpt(self.values.get(field), 200)}"
         if self.jsonata:
             return EvaluationFailed(cause, self.block + field)
         return StateError("States.Runtime", cause)
@@ -244,4 +244,4 @@ def invalid_field(
     field: str, wanted: str, found: Json, error: str = "States.Runtime"
 ) -> StateError:
     """Return the error of a field with another value than *wanted*."""
-    return StateError(error, f"{field} is {wanted}, not {excerpt(found, 200)}")
+    return StateError(error, f"{field} must be {wanted}, not {excerpt(found, 200)}")

@@ -130,9 +130,9 @@ def check_wait(node: Node) -> Iterator[Finding]:
     if not given:
         yield Finding(
             "V-WAIT-01",
-            f"state {node.name!r} does not say how long it waits",
+            f"state {node.name!r} has no time to wait for",
             node.pointer,
-            hint=f"give one of {', '.join(forms)}",
+            hint=f"add one of {', '.join(forms)}",
             at_key=True,
             aws=Wording(aws_messages.exactly_one(*forms)),
         )
@@ -141,7 +141,7 @@ def check_wait(node: Node) -> Iterator[Finding]:
             "V-WAIT-01",
             f"{' and '.join(map(repr, given))} exclude each other",
             node.pointer,
-            "a Wait state waits for one thing",
+            "keep one of them",
             related=tuple((node.at(form), f"{form!r} is here") for form in given),
             at_key=True,
             aws=Wording(aws_messages.at_most_one(*forms)),

@@ -520,7 +520,7 @@ def test_what_is_no_message_is_told_by_the_error_alone(capfd: pytest.CaptureFixt
     finally:
         logger.handlers, root.handlers = before, others
     assert result.error == "Agent.ParseError"
-    assert (result.cause or "").startswith(f"{server.url}: the answer makes no sense: ")
+    assert (result.cause or "").startswith(f"{server.url}: the answer is not valid: ")
     assert capfd.readouterr().err == ""
 
 
@@ -541,7 +541,7 @@ def test_a_url_that_nobody_serves_is_an_error() -> None:
     [
         ("A: {server: s, tool: t}", "1:13: error AGENTS-08: the file has no server 's'"),
         ("A: {server: s}", "1:1: error AGENTS-01: 'tool' is missing"),
-        ("servers: {s: {}}", "1:14: error AGENTS-03: an MCP server is a command or a url"),
+        ("servers: {s: {}}", "1:14: error AGENTS-03: an MCP server needs 'command' or 'url'"),
         (
             "servers: {s: {command: [x], url: 'http://x'}}",
             "1:29: error AGENTS-03: 'command' and 'url' exclude each other",

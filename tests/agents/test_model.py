@@ -797,7 +797,7 @@ def test_tools_come_from_the_agents_file(tmp_path: Path) -> None:
         ("A: {model: 'a:b', output: {type: objekt}}", "1:34: error AGENTS-01: no JSON Schema"),
         (
             "A: {model: 'a:b', output: {type: object, properties: {model: {}}}}",
-            "error AGENTS-01: 'model' is where usage is reported",
+            "error AGENTS-01: 'model' is reserved for the reported usage",
         ),
         ("A: {model: 'a:b', tools: [x]}", "1:27: error AGENTS-08: the file has no tool 'x'"),
         ("A: {model: 'a:b', settings: {temperature: 3}}", "1:43: error AGENTS-01: 'temperature'"),
@@ -840,7 +840,7 @@ def test_a_fault_in_the_file_has_its_place(text: str, found: str, tmp_path: Path
     ("model", "cause"),
     [
         ("opnai:x", "did you mean 'openai'?"),
-        ("nobody:x", "pydantic-ai knows no provider 'nobody'"),
+        ("nobody:x", "pydantic-ai has no provider 'nobody'"),
         ("anthropic:x", 'pip install "pydantic-ai-slim[anthropic]"'),
         ("openai:x", "set OPENAI_API_KEY, or write it into the agents file, key: ${env:OPENAI_API"),
     ],
@@ -865,7 +865,7 @@ def test_a_gateway_is_not_taken_for_the_provider_behind_it(
         model = ModelAgent("gateway/openai-chat:tiny", key="sk-of-the-gateway-itself")
         result = asl.run(task(), agents={"A": model})
     assert (result.error, server.requests) == ("Agent.InvalidInput", [])
-    assert "knows no provider 'gateway/openai-chat'" in (result.cause or "")
+    assert "has no provider 'gateway/openai-chat'" in (result.cause or "")
 
 
 def test_a_fault_of_ours_is_not_blamed_on_the_model(monkeypatch: pytest.MonkeyPatch) -> None:

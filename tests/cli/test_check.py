@@ -301,7 +301,7 @@ def test_strict_applies_to_agents_files(asl: Asl, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "found"),
     [
-        ("opnai:gpt-5", "warning AGENTS-09: pydantic-ai knows no provider 'opnai'"),
+        ("opnai:gpt-5", "warning AGENTS-09: pydantic-ai has no provider 'opnai'"),
         ("opnai:gpt-5", "hint: did you mean 'openai'?"),
         ("mine:gpt-5", "hint: a server that speaks OpenAI's protocol is openai-chat, with its url"),
         ("openai:gpt-5", None),

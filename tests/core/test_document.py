@@ -241,7 +241,7 @@ def test_usual_mistakes_get_a_hint(text: str, hint: str) -> None:
     ("text", "hint"),
     [
         ("A:\n\tB: 1\n", "indent with blanks, not with tabs"),
-        ("A:\n    B: 1\n   C: 2\n", "indent it as what stands beside it"),
+        ("A:\n    B: 1\n   C: 2\n", "indent it like its neighbours"),
         ("A: {% 1 %}\n", "put text with special characters in quotes"),
         ("A: [*]\n", "put text with special characters in quotes"),
         ("A: *.txt\n", "put text with special characters in quotes"),

@@ -32,5 +32,5 @@ def test_threads_that_ask_at_once_get_the_same() -> None:
 
 def test_a_run_has_one_of_each_service() -> None:
     """What is counted, answered and remembered is the same for agents in all threads."""
-    for name in ("tools", "desk", "memory_service"):
+    for name in ("tools", "task_token_service", "memory_service"):
         assert isinstance(vars(Services)[name], shared_cached_property)

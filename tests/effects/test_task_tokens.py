@@ -188,7 +188,7 @@ def test_wait_without_possible_answer_fails_immediately(clock: str) -> None:
     """The cause names the state, its token, and what to do."""
     result = asl.run(asking(), resources={ARN: lambda parameters: None}, clock=clock, name="x")
     assert (result.error, result.elapsed < 1) == ("States.Timeout", True)
-    assert "state 'Ask': nobody answers the task token" in (result.cause or "")
+    assert "state 'Ask': no one can answer the task token" in (result.cause or "")
     assert "tokens=" in (result.cause or "")
 
 

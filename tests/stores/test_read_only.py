@@ -80,7 +80,7 @@ def test_what_was_written_last_is_not_left_out(tmp_path: Path, path: Path) -> No
     with Store(dead) as store:
         assert rows(store, "SELECT count(*) FROM last") == [(0,)]
     Path(f"{dead}-shm").unlink()
-    with pytest.raises(asl.StoreError, match=r"stands in dead\.db-wal beside it: copy both"):
+    with pytest.raises(asl.StoreError, match=r"in dead\.db-wal next to it: copy both"):
         Store(dead)
 
 
@@ -131,7 +131,7 @@ def test_full_disk_can_be_looked_at(
 def test_full_disk_refuses_what_is_to_be_written(disk: str, request: pytest.FixtureRequest) -> None:
     with (
         Store(request.getfixturevalue(disk), clock="virtual") as store,
-        pytest.raises(asl.StoreError, match=r"is the disk full|the disk is full"),
+        pytest.raises(asl.StoreError, match=r"disk is not full|the disk is full"),
     ):
         store.cancel("it")
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

@@ -71,8 +71,11 @@ def _fractions(budget: Mapping[str, Json], at: str) -> Iterator[Finding]:
     for index, alert in enumerate(alerts if type(alerts) is list else ()):
         share: Json = alert.get("At") if type(alert) is dict else None
         if is_number(share) and 0 < share < 1:
-            message = f"{share} stands for {share}%, less than a hundredth"
-            place, hint = f"{at}/Alerts/{index}/At", f'write "{share * 100:g}%", if that is meant'
+            message = f"{share} means {share}%, less than a hundredth"
+            place, hint = (
+                f"{at}/Alerts/{index}/At",
+                f'write "{share * 100:g}%", if this is intended',
+            )
             yield Finding("V-BUD-05", message, place, hint, severity=Severity.WARNING)
 
 

@@ -97,7 +97,7 @@ def _check_key(node: Node, *path: str) -> Iterator[Finding]:
 
 def _check_result(node: Node, field: str) -> Iterator[Finding]:
     if "Cache" in node.value:
-        message = f"{field!r} has no effect beside 'Cache'"
+        message = f"{field!r} has no effect next to 'Cache'"
         yield Finding("V-CACHE-04", message, node.at(field), at_key=True)
     else:
         yield from _check_key(node, "IdempotencyKey")
@@ -105,7 +105,7 @@ def _check_result(node: Node, field: str) -> Iterator[Finding]:
 
 def _check_lifetime(node: Node, field: str) -> Iterator[Finding]:
     if "Cache" in node.value:
-        message = f"{field!r} has no effect beside 'Cache'"
+        message = f"{field!r} has no effect next to 'Cache'"
     elif {"CacheResult", "CacheResult.$"}.isdisjoint(node.value):
         message = f"{field!r} has no effect without 'CacheResult'"
     else:

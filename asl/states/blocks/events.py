@@ -139,7 +139,7 @@ def _check_path(text: str, pointer: str) -> Iterator[Finding]:
         yield Finding("V-EVT-01", fault.message, pointer, fault.hint)
         return
     if path.variable is not None:
-        message = f"an event holds data of the state and of the context object, not {text!r}"
+        message = f"an event contains data of the state and of the context object, not {text!r}"
         yield Finding("V-EVT-01", message, pointer, "a path such as $.order.id")
 
 

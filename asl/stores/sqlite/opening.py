@@ -30,8 +30,8 @@ SOON: Final = 0.0005
 """Seconds between two attempts to run a blocked statement."""
 FULL: Final = "the disk is full: nothing more is recorded until there is room"
 NO_FILES: Final = (
-    "no file can be written beside it, so nothing can be recorded: is the disk full, or the folder "
-    "read-only?"
+    "no file can be written next to it, so nothing can be recorded: check that the disk is not full "
+    "and that the folder is writable"
 )
 READ_ONLY: Final = "it is read-only: executions cannot be recorded there"
 WITHOUT_INDEX: Final = "mode=rw"
@@ -55,8 +55,8 @@ def reading_mode(path: Path) -> str | None:
         return "mode=ro"
     if last.exists():
         raise StoreError(
-            f"{path} is read-only, and what was written last stands in {last.name} beside it: copy "
-            "both to where they can be written"
+            f"{path} is read-only, and the latest changes are in {last.name} next to it: copy "
+            "both files to a writable folder"
         )
     return "immutable=1"
 
