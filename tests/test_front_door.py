@@ -227,7 +227,7 @@ MISUSES: list[tuple[Any, dict[str, Any], str]] = [
     ),
     (asl.test_state, {"definition": PASS, "state": ["x"]}, "'state' must be the name of a state"),
     (asl.StepFunctions().test_state, {"definition": "\ud800"}, "not UTF-8"),
-    (asl.StepFunctions().test_state, {"definition": "{}", "mock": "x"}, "mock is a mapping"),
+    (asl.StepFunctions().test_state, {"definition": "{}", "mock": "x"}, "mock must be a mapping"),
     (asl.TaskTokens().send_task_success, {"taskToken": "t", "output": "\ud800"}, "not JSON text"),
     (
         asl.run,

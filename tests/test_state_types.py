@@ -299,7 +299,7 @@ def test_a_package_adds_a_type(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         ("ABSENT", "the entry point 'Echo' of asl.states cannot be loaded"),
         ("raises:X", "cannot be loaded: ZeroDivisionError"),
         ("exits:X", "cannot be loaded: SystemExit: 3"),
-        ("NAMELESS", "the name of a state type is a text, not 3"),
+        ("NAMELESS", "the name of a state type must be a text, not 3"),
         ("UNCHECKED", "'Echo' has no function as 'check'"),
         ("WRONG_SCHEMA", "schema of the state type 'Echo' is wrong at .*'objekt'"),
         ("NO_SCHEMA", "schema of the state type 'Echo' is wrong"),

@@ -82,6 +82,6 @@ def _comment(holder: Mapping[str, Json], pointer: str, *steps: str | int) -> Ite
     comment = holder.get("Comment")
     if comment is not None and type(comment) is not str:
         place = "".join(f"/{step}" for step in (*steps, "Comment"))
-        message = f"a comment is a string, not of type {type_name(comment)}"
+        message = f"a comment must be a string, not of type {type_name(comment)}"
         wording = Wording(aws_messages.expected("string"))
         yield Finding("V-TOP-14", message, pointer + place, aws=wording)

@@ -221,7 +221,7 @@ def is_workflow(value: Json) -> bool:
 def as_object(document: Document) -> Document:
     """Return the document if its value is an object; raises `InvalidDocument` otherwise."""
     if type(document.value) is not dict:
-        message = f"a document is an object, not {_article(type_name(document.value))}"
+        message = f"a document must be an object, not {_article(type_name(document.value))}"
         if document.source.text is not None and not document.source.text.strip():
             message = "the document is empty"
         raise invalid(document.source, [Fault("V-TOP-01", message, document.offset(""))])

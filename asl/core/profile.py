@@ -114,7 +114,9 @@ class Profile(NamedTuple):
                 listed = ", ".join(CHANGEABLE)
                 raise AslError(f"there is no quota {name!r}; the quotas are {listed}")
             if value is not None and (type(value) is not int or value < 1):
-                raise AslError(f"the quota {name!r} is a positive integer or None, not {value!r}")
+                raise AslError(
+                    f"the quota {name!r} must be a positive integer or None, not {value!r}"
+                )
         limits = {name: value for name, value in quotas.items() if name in QUOTAS}
         bounds = {name: value or UNBOUNDED for name, value in quotas.items() if name in BOUNDS}
         # Profiles without quotas share one object, by which they are recognized.
@@ -153,7 +155,7 @@ def profile_named(name: str) -> Profile | None:
 
 def _number(text: str) -> int:
     if not text.isdecimal():
-        raise AslError(f"a quota is a positive integer or {_NONE!r}, not {text!r}")
+        raise AslError(f"a quota must be a positive integer or {_NONE!r}, not {text!r}")
     return int(text)
 
 

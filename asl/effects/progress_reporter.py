@@ -86,7 +86,7 @@ class ProgressReporter:
             at.now = now = self.caller.runtime.now()
             share = clamp(percentage)
             if share is None:
-                reason = f"a percentage is a number, not {_shown(percentage)}"
+                reason = f"a percentage must be a number, not {_shown(percentage)}"
                 at.note("ProgressWarning", {"reason": reason})
             else:
                 report_progress(at, self.plan, share, message, now)

@@ -116,7 +116,7 @@ def run_single_state(
         ("configuration", configuration),
     ):
         if given is not None and not isinstance(given, Mapping):
-            raise AslError(f"{what} is a mapping, not {given!r}")
+            raise AslError(f"{what} must be a mapping, not {given!r}")
         if given is not None and not all(isinstance(name, str) for name in given):
             raise AslError(f"{what} is a mapping from names")
     _check_configuration(configuration)
@@ -139,7 +139,7 @@ def _check_configuration(configuration: Mapping[str, Json]) -> None:
     for count in ("retrierRetryCount", "mapIterationFailureCount"):
         number = configuration.get(count, 0)
         if not is_integer(number) or number < 0:
-            raise AslError(f"{count} is a whole number from 0 up, not {number!r}")
+            raise AslError(f"{count} must be a whole number from 0 up, not {number!r}")
 
 
 def _known(what: str, given: Mapping[str, Json], names: Sequence[str]) -> None:

@@ -73,7 +73,7 @@ def _approvers(listed: BlockSettings, needed: int) -> dict[str, Json]:
     users, roles = listed.texts("Users"), listed.texts("Roles")
     people = {normalize_name(user).casefold() for user in users or ()}
     if people and roles is None and needed > len(people):
-        most = f"at most {len(people)}, so many may decide"
+        most = f"at most {len(people)}, the number of approvers"
         raise invalid_field("Policy.RequiredApprovals", most, needed)
     lists = {"users": users, "roles": roles}
     return {key: names for key, names in lists.items() if names is not None} or {"users": []}

@@ -61,7 +61,7 @@ def _name(found: Json) -> str:
     if type(found) is not str or not 0 < len(found) <= MAX_NAME:
         raise StateError(
             "States.Runtime",
-            f"Name is a text of 1 to {MAX_NAME} characters, not {excerpt(found, 200)}",
+            f"Name must be a text of 1 to {MAX_NAME} characters, not {excerpt(found, 200)}",
         )
     return found
 
@@ -69,7 +69,7 @@ def _name(found: Json) -> str:
 def _storage(written: Evaluate | None, data: Json, frame: ExpressionFrame) -> str:
     found = STORAGE if written is None else written(data, frame)
     if type(found) is not str:
-        message = f"Storage is the name of a storage, not {excerpt(found, 200)}"
+        message = f"Storage must be the name of a storage, not {excerpt(found, 200)}"
         raise StateError("States.Runtime", message)
     return found
 

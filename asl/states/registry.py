@@ -89,7 +89,7 @@ class StateTypeRegistry(Mapping[str, StateType]):
             AslError: if there is a type of this name, or the descriptor is wrong.
         """
         if type(added.name) is not str or not added.name:
-            raise AslError(f"the name of a state type is a text, not {added.name!r:.100}")
+            raise AslError(f"the name of a state type must be a text, not {added.name!r:.100}")
         if self._has(added.name):
             raise AslError(f"there is a state type {added.name!r} already")
         if (fault := _fault(added)) is not None:

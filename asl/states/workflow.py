@@ -24,7 +24,7 @@ def compile_workflow_state(compiler: Compiler, step: Step) -> None:
         workflow = workflow_id(data, frame)
         if type(workflow) is not str or not workflow:
             found = "an empty text" if workflow == "" else type_name(workflow)
-            raise StateError("States.Runtime", f"WorkflowId is a name, not {found}")
+            raise StateError("States.Runtime", f"WorkflowId must be a name, not {found}")
         child = ChildWorkflow(
             workflow,
             frame.child_name,

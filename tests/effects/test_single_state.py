@@ -267,14 +267,14 @@ def test_a_map_fails_beyond_what_it_tolerates(failures: int, status: str) -> Non
         ({"mock": {"results": 1}}, "a mock has no 'results' (did you mean 'result'?)"),
         ({"mock": {}}, "a mock has a 'result', or an 'errorOutput'"),
         ({"mock": {"errorOutput": {"error": 5}}}, "'error' and 'cause' are texts, not 5"),
-        ({"mock": 5}, "mock is a mapping, not 5"),
+        ({"mock": 5}, "mock must be a mapping, not 5"),
         (
             {"configuration": {"retrierRetryCont": 1}},
             "a configuration has no 'retrierRetryCont' (did you mean 'retrierRetryCount'?)",
         ),
         (
             {"configuration": {"retrierRetryCount": -1}},
-            "retrierRetryCount is a whole number from 0 up, not -1",
+            "retrierRetryCount must be a whole number from 0 up, not -1",
         ),
         (
             {"mock": {"result": 1, "errorOutput": {}}},

@@ -373,7 +373,7 @@ def test_an_image_is_a_name(image: Json, tmp_path: Path, monkeypatch: pytest.Mon
     policy = {"Sandbox": {"Environment": "docker", "Image.$": "$.image"}}
     refused = use(ProcessAgent(["python", "run.py"]), policy=policy, input={"image": image})
     assert refused.error == "States.Permissions"
-    assert "Image is the name of an image" in (refused.cause or "")
+    assert "Image must be the name of an image" in (refused.cause or "")
     assert not log.exists()
 
 

@@ -160,7 +160,8 @@ def _tool_calls(policy: Compiler) -> Callable[[Json, Any], Amounts]:
         if found is None:
             return {}
         if type(found) is not dict:
-            cause = f"{TOOL_CALLS[:-1]} is an object of numbers by tools, not {excerpt(found, 200)}"
+            shown = excerpt(found, 200)
+            cause = f"{TOOL_CALLS[:-1]} must be an object of numbers by tools, not {shown}"
             raise StateError("States.Runtime", cause)
         return {
             f"{TOOL_CALLS}{tool}": parse_whole_number(most, f"{TOOL_CALLS}{tool}", "")
@@ -207,10 +208,10 @@ def _pool(block: Compiler) -> Callable[[Json, ExpressionFrame], Pool | None]:
             return None
         name, release = found["Pool"], found.get("ReleaseOnComplete")
         if type(name) is not str or not name:
-            cause = f"Budget.Pool is the name of a pool, not {excerpt(name, 200)}"
+            cause = f"Budget.Pool must be the name of a pool, not {excerpt(name, 200)}"
             raise StateError("States.Runtime", cause)
         if release is not None and type(release) is not bool:
-            cause = f"Budget.ReleaseOnComplete is true or false, not {excerpt(release, 200)}"
+            cause = f"Budget.ReleaseOnComplete must be true or false, not {excerpt(release, 200)}"
             raise StateError("States.Runtime", cause)
         most = parse_money(found["MaxFromPool"], "MaxFromPool") if "MaxFromPool" in found else None
         return Pool(name, most, release is True)

@@ -162,7 +162,7 @@ def parse_money(value: Json, field: str) -> Decimal:
 def parse_whole_number(value: Json, field: str, block: str = "Budget.") -> int:
     """Return a whole number from 0, at most `NO_BOUND`; raises StateError for any other value."""
     if not is_integer(value) or value < 0:
-        cause = f"{block}{field} is a whole number from 0, not {excerpt(value, 200)}"
+        cause = f"{block}{field} must be a whole number from 0, not {excerpt(value, 200)}"
         raise StateError("States.Runtime", cause)
     return min(int(value), NO_BOUND)
 

@@ -357,13 +357,13 @@ def path_pattern(text: str) -> str:
 def _texts(block: Mapping[str, Json], name: str) -> list[str]:
     value = block.get(name, [])
     if type(value) is not list or not all(type(each) is str for each in value):
-        raise ValueError(f"{name} is a list of texts, not {value!r}")
+        raise ValueError(f"{name} must be a list of texts, not {value!r}")
     return value
 
 
 def _positive(value: Json, name: str) -> int:
     if not is_integer(value) or value < 1:
-        raise ValueError(f"{name} is a whole number from 1, not {value!r}")
+        raise ValueError(f"{name} must be a whole number from 1, not {value!r}")
     return int(value)
 
 
@@ -402,7 +402,7 @@ def parse_processors(value: Json) -> float:
     except ValueError:
         found = 0
     if not is_number(found) or found <= 0:
-        raise ValueError(f"CPU is a number of processors, not {value!r}")
+        raise ValueError(f"CPU must be a number of processors, not {value!r}")
     return float(found)
 
 
@@ -415,7 +415,7 @@ def parse_image(value: Json) -> str:
         ValueError: The value is no such name.
     """
     if type(value) is not str or re.fullmatch(_IMAGE, value) is None:
-        raise ValueError(f"Image is the name of an image, not {value!r}")
+        raise ValueError(f"Image must be the name of an image, not {value!r}")
     return value
 
 

@@ -30,8 +30,8 @@ SOON: Final = 0.0005
 """Seconds between two attempts to run a blocked statement."""
 FULL: Final = "the disk is full: nothing more is recorded until there is room"
 NO_FILES: Final = (
-    "no file can be written next to it, so nothing can be recorded: check that the disk is not full "
-    "and that the folder is writable"
+    "no file can be written next to it, so nothing can be recorded: check that the disk is not "
+    "full and that the folder is writable"
 )
 READ_ONLY: Final = "it is read-only: executions cannot be recorded there"
 WITHOUT_INDEX: Final = "mode=rw"
