@@ -265,3 +265,24 @@ def test_shows_is_exact() -> None:
     assert not shows("a\n", "a\nb\n")
     assert not shows("a\nb\n", "a\n")
     assert not shows("a.c\n", "abc\n")
+
+
+NAMED_FILE = re.compile(r"`((?:asl|tests|schemas|docs|benchmarks)/[\w./-]*)`")
+NAMED_MODULE = re.compile(r"`(asl(?:\.\w+)+)(?:\(\))?`")
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", *(p for p in PAGES if "notes/" in p)])
+def test_named_files_and_modules_exist(page: str) -> None:
+    """Each file, module and name of a module in backticks, in the pages for contributors."""
+    text = PAGES[page].read_text("utf-8")
+    missing = [name for name in NAMED_FILE.findall(text) if not (ROOT / name).exists()]
+    for name in NAMED_MODULE.findall(text):
+        parts, module = name.split("."), ROOT
+        while parts and (module / parts[0]).is_dir():
+            module /= parts.pop(0)
+        if parts and (module / f"{parts[0]}.py").exists():
+            module /= f"{parts.pop(0)}.py"
+        source = module if module.suffix else module / "__init__.py"
+        if parts and not re.search(rf"\b{parts[0]}\b", source.read_text("utf-8")):
+            missing.append(name)
+    assert not missing
