@@ -1162,7 +1162,7 @@ def test_what_a_wait_makes_is_told_on_the_way_to_a_blueprint() -> None:
     state = {"Type": "Wait", "Seconds": 5, "Output": {"at": "now"}, "End": True}
     machine = {"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": state}}
     losses = asl.convert(asl.load(machine), "flujo").losses
-    assert ("FL-PATHS", "/States/A/Output") in {(each.code, each.pointer) for each in losses}
+    assert ("FL-PATHS", "/States/A") in {(each.code, each.pointer) for each in losses.errors}
 
 
 def test_calls_that_are_not_there_are_told() -> None:
@@ -1245,7 +1245,7 @@ def test_a_template_is_converted_with_its_parameters(to: str) -> None:
     assert asl.convert(template, "asl").document == template
 
 
-@pytest.mark.parametrize(("to", "said"), [("codemie", "a.$: $.x"), ("flujo", r"\"a.$\": \"$.x\"")])
+@pytest.mark.parametrize(("to", "said"), [("codemie", "a.$: $.x"), ("flujo", "a.$: $.x")])
 def test_arguments_in_jsonata_have_no_paths(to: str, said: str) -> None:
     state = {"Type": "Task", "Agent": "t", "Arguments": {"a.$": "$.x", "b": True}, "End": True}
     flow = {"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": state}}
@@ -1392,10 +1392,8 @@ SETTLED = (
 """What stands still in every language after it has gone there and back once or twice."""
 SETTLED_BETWEEN = {
     ("amazon", "codemie"): ("a choice on a text", "a choice on a number", "a loop"),
-    ("amazon", "flujo"): ("a choice on a text", "a choice on a number", "a loop"),
     ("contenox", "codemie"): ("a failure on purpose",),
     ("codemie", "contenox"): ("a failure on purpose", "a loop"),
-    ("codemie", "flujo"): ("a choice on a text", "a choice on a number", "a loop"),
     ("flujo", "amazon"): ("a choice on a text", "a choice on a number", "a loop"),
 }
 """What does so on certain ways."""

@@ -31,6 +31,7 @@ __all__ = [
 ANY: Final = "*"
 STEP: Final = "_step"
 """Ends the name of a state's only step, where a field of the context has that of the state."""
+CONTEXT_SET: Final = "flujo.builtins.context_set"
 EVENTS: Final = ("success", "failure", "pause")
 KINDS: Final = (
     "step", "parallel", "conditional", "loop", "map", "dynamic_router", "hitl", "cache",
@@ -139,6 +140,19 @@ class BlueprintStep:
         agent = self.value.get("agent")
         found = agent.get("params") if isinstance(agent, dict) else None
         return found if isinstance(found, dict) else {}
+
+    @property
+    def requested(self) -> str | None:
+        """The state that the step itself names as the next one, None for most steps."""
+        held = self.params or self.value.get("input")
+        if self.agent is None or self.agent.replace(":", ".") != CONTEXT_SET:
+            return None
+        if not isinstance(held, dict) or held.get("path") not in (
+            "next_state",
+            "context.next_state",
+        ):
+            return None
+        return held["value"] if isinstance(held.get("value"), str) else None
 
     @property
     def outputs(self) -> Iterator[dict[str, Json]]:

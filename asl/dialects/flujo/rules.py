@@ -405,7 +405,8 @@ def _dead(machine: BlueprintMachine, rule: Rule) -> Iterator[Finding]:
 def _open(
     machine: BlueprintMachine, name: str, steps: tuple[BlueprintStep, ...], pointer: str
 ) -> Iterator[Finding]:
-    if not machine.covers(name, "success") and not _only_asks(machine, name, steps):
+    leads = bool(steps) and steps[-1].requested is not None
+    if not leads and not machine.covers(name, "success") and not _only_asks(machine, name, steps):
         yield Finding(
             "FL-NO-SUCCESS",
             f"behind {name!r} it may be that no rule matches a success: the machine stops there",

@@ -40,6 +40,7 @@ __all__ = [
     "Flow",
     "Handler",
     "WorkStep",
+    "bypass",
     "fold",
     "lower",
     "passes_on",
@@ -173,6 +174,7 @@ class _Lowering:
         machines = {
             steps: self.flow(inner, pointer + "".join(f"/{each}" for each in steps), outer)
             for steps, inner in nested_machines(state)
+            if "StartAt" in inner  # a module has no machine of its own
         }
         caught = tuple(
             Handler(
@@ -367,7 +369,7 @@ def _ends(
     """Yield the exit without a condition, none where a Choice fails instead."""
     if state["Type"] in ("Succeed", "Fail"):
         return
-    for field in ("Next", "Default"):
+    for field in ("Default", "Next"):
         if field in state:
             yield Exit(None, state[field], f"{pointer}/{field}")
             return
@@ -400,7 +402,7 @@ def fold(flow: Flow, omit: Callable[[WorkStep], bool] = passes_on) -> Flow:
         The flow without such steps, and without a Choice that only one step leads to: its exits
         are that step's.
     """
-    flow = _without(flow, omit)
+    flow = bypass(flow, omit)
     before = Counter(target for step in flow.steps.values() for target in step.targets)
     before[flow.start] += 1
     steps = dict(flow.steps)
@@ -433,8 +435,13 @@ def _foldable(
     return following
 
 
-def _without(flow: Flow, omit: Callable[[WorkStep], bool]) -> Flow:
-    """Return a flow in which every way around omitted steps is short."""
+def bypass(flow: Flow, omit: Callable[[WorkStep], bool] = passes_on) -> Flow:
+    """Return a flow without some of its steps: the ways to each lead to the step behind it.
+
+    Args:
+        flow: The steps of a machine.
+        omit: Whether a step is left out; it must have one exit.
+    """
     leads = {
         name: str(step.exits[0].target)
         for name, step in flow.steps.items()

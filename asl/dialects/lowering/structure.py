@@ -97,7 +97,7 @@ class _Structure:
         leaves = tuple(each for each in decides.exits if each.target != header)
         targets = {each.target for each in leaves}
         inner = (self.steps[name] for name in members if name != latch)
-        strays = any(target not in members for step in inner for target in _ways(step))
+        strays = any(self.strays(target, members) for step in inner for target in _ways(step))
         if strays or len(targets) != 1:
             raise _Unstructured
         body = self.block(header, latch) if header != latch else ()
@@ -106,9 +106,20 @@ class _Structure:
         self.placed.add(latch)
         return Loop(body, decides, repeats, leaves), targets.pop()
 
+    def strays(self, target: str | None, members: frozenset[str]) -> bool:
+        """Whether a way leads out of a loop, other than to a failure."""
+        if target is None:
+            return True
+        return target not in members and self.steps[target].kind != "Fail"
+
 
 def _ways(step: WorkStep) -> list[str | None]:
-    """Return the targets of the exits of a step, None for the end of the machine."""
+    """Return the targets of the exits of a step, None for the end of the machine.
+
+    A step that fails leads nowhere: the ways of the others meet without it.
+    """
+    if step.kind == "Fail":
+        return []
     return [each.target for each in step.exits] or [None]
 
 

@@ -1,8 +1,8 @@
 """Write a document as a blueprint.
 
-A line of Tasks, Passes, Parallels and Maps becomes a plain list of steps, everything else a state
-machine: a state for each state, whose data lies in the context. What was read from a blueprint and
-is unchanged is given back as it was.
+A machine whose ways do not cross becomes a list of steps, with conditional steps for its branches
+and loop steps for its rounds. Any other one becomes a state machine: a state for each state. What
+was read from a blueprint and is unchanged is given back as it was.
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,12 @@ from asl.core.values import Json
 from asl.dialects import yaml_writer
 from asl.dialects.base import Coverage, WriterResult
 from asl.dialects.flujo.round_trip import imported, kept, restored
+from asl.dialects.flujo.writing.blueprint import written_steps
 from asl.dialects.flujo.writing.losses import Losses
-from asl.dialects.flujo.writing.machine import written_machine
-from asl.dialects.flujo.writing.pipeline import is_line, written_line
 from asl.dialects.foreign_documents import unsaid
 from asl.dialects.jsonpath_form import missing_value_loss
+from asl.dialects.lowering import lower
+from asl.dialects.registry import meanings_of
 
 __all__ = ["COVERAGE", "write"]
 
@@ -26,26 +27,27 @@ _OF_MACHINE: Final = frozenset(
 )
 
 _OF_ALL: Final = ("Type", "QueryLanguage", "Next", "End", "Catch", "Retry")
-_RESULT: Final = ("ResultPath", "Output")
+_DATA: Final = ("InputPath", "OutputPath", "ResultPath", "ResultSelector", "Output", "Assign")
 _GIVEN: Final = ("Parameters", "Arguments")
 COVERAGE: Final = Coverage(
     {
-        kind: frozenset((*_OF_ALL, *fields))
+        kind: frozenset((*_OF_ALL, *_DATA, *fields))
         for kind, fields in {
-            "Task": ("Agent", "Resource", "TimeoutSeconds", *_GIVEN, *_RESULT),
-            "Pass": ("Result", "Parameters", *_RESULT),
-            "Parallel": ("Branches", *_GIVEN, *_RESULT),
-            "Map": ("ItemProcessor", "Iterator", "Items", "ItemsPath", *_RESULT),
+            "Task": ("Agent", "Resource", "TimeoutSeconds", *_GIVEN),
+            "Pass": ("Result", "Parameters"),
+            "Parallel": ("Branches", *_GIVEN),
+            "Map": (
+                *("ItemProcessor", "Iterator", "Items", "ItemsPath", "ItemSelector"),
+                *("MaxConcurrency", "Parameters"),
+            ),
             "Choice": ("Choices", "Default"),
-            "Approval": ("Prompt", "Prompt.$", "Options", "Choices", "Default", "ResultPath"),
+            "Approval": ("Prompt", "Prompt.$", "Options", "Choices", "Default"),
             "Succeed": (),
-            "Fail": (),
-            "Wait": (),
-            "Checkpoint": (),
-            "Debate": (),
-            "Include": (),
-            "Workflow": (),
         }.items()
+    }
+    | {
+        kind: frozenset(_OF_ALL)
+        for kind in ("Fail", "Wait", "Checkpoint", "Debate", "Include", "Workflow")
     },
     frozenset(("StartAt", "States", "QueryLanguage")),
     frozenset(("Fail", "Wait", "Checkpoint", "Debate", "Include", "Workflow")),
@@ -55,9 +57,14 @@ COVERAGE: Final = Coverage(
 
 
 def write(document: Document, *, prompts: Mapping[str, str]) -> WriterResult:
-    """Write a document as a blueprint, with what is lost.
+    """Write a document as a blueprint.
 
-    Its agents have their *prompts* where they are known.
+    Args:
+        document: The document.
+        prompts: System prompts of agents by their names.
+
+    Returns:
+        The blueprint, with its losses.
     """
     value = document.composed_value
     blueprint = restored(value)
@@ -84,7 +91,7 @@ def _blueprint(
         if key not in _OF_MACHINE:
             losses.add("FL-META", f"a blueprint has no {key!r}", f"/{key}", at_key=True)
     losses.found |= dict.fromkeys(missing_value_loss(value))
-    body = written_line(value, losses) if is_line(value) else written_machine(value, losses)
+    steps = written_steps(lower(value, meanings_of(document)), losses)
     agents = losses.agents
     if agents:
         losses.add(
@@ -102,5 +109,5 @@ def _blueprint(
             }
             for name, own in agents.items()
         }
-    made["steps"] = body
+    made["steps"] = steps
     return made

@@ -2,7 +2,7 @@
 
 import re
 
-from asl.core.diagnostics import Finding
+from asl.core.diagnostics import Finding, Severity
 from asl.dialects.flujo.blueprint import USES
 from asl.dialects.names import FreshNames, function_of
 
@@ -26,8 +26,20 @@ class Losses:
         hint: str | None = None,
         *,
         at_key: bool = False,
+        severity: Severity | None = None,
     ) -> None:
-        self.found[Finding(code, message, pointer, hint, at_key=at_key)] = None
+        """Add a loss.
+
+        Args:
+            code: Its code.
+            message: What is lost.
+            pointer: JSON Pointer of its place in the document.
+            hint: What is there instead, or what to do.
+            at_key: Whether it is about the key at the place, not about its value.
+            severity: Its severity, by default that of its code.
+        """
+        found = Finding(code, message, pointer, hint, severity=severity, at_key=at_key)
+        self.found[found] = None
 
     def agent(self, name: str, pointer: str) -> str:
         """Return how a blueprint refers to an agent: an import path is one, a name is declared."""

@@ -1,0 +1,216 @@
+"""Terms as conditions of a blueprint."""
+
+from collections.abc import Callable
+from typing import Final
+
+from asl.core.values import Json
+from asl.dialects.flujo.functions.conditions import parse_number
+from asl.dialects.flujo.writing.places import print_path
+from asl.dialects.terms import (
+    Call,
+    Choose,
+    Comparison,
+    Exists,
+    Items,
+    Literal,
+    Logic,
+    Negation,
+    Path,
+    Term,
+    Unknown,
+)
+from asl.expr.text_matching import literal_pieces
+
+__all__ = ["ConditionPrinter", "Unprintable", "is_boolean"]
+
+Report = Callable[[str, str], None]
+"""Reports a loss: its code and its message."""
+
+_NULL: Final = "what is missing is null here"
+_PRESENT: Final = "null is missing here"
+_READ: Final = "a text that reads as a number is compared as one, and true is 1"
+_OTHERS: Final = "values of other types are compared as well"
+_LISTS: Final = "what is no text may have a text in it as well, or makes the condition fail"
+_FAILS: Final = "what is no text makes the whole condition fail"
+_SHAPING: Final = {"lowercase": "lower", "uppercase": "upper", "trim": "strip"}
+_TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+_OR, _AND, _NOT, _SINGLE = range(4)
+"""The levels of operators; the operand of a tighter one is set in parentheses."""
+
+
+class Unprintable(Exception):
+    """A blueprint has no condition for a term; the text says why."""
+
+
+def is_boolean(term: Term) -> bool:
+    """Whether the condition that is printed for a term is true or false, not another value."""
+    match term:
+        case Comparison() | Exists() | Logic() | Negation():
+            return True
+        case Literal(value):
+            return isinstance(value, bool)
+        case Call("matches" | "contains", _):
+            return True
+    return False
+
+
+class ConditionPrinter:
+    """Prints terms over places as conditions."""
+
+    def __init__(self, report: Report, *, strict: bool = False) -> None:
+        """Create a printer.
+
+        Args:
+            report: Called with what the condition decides otherwise.
+            strict: Whether a condition that fails is a failure, not one that does not hold.
+        """
+        self.report = report
+        self.strict = strict
+
+    def print(self, term: Term) -> str:
+        """Return a condition; raises Unprintable."""
+        return self._print(term, _OR, counts=self.strict)
+
+    def _print(self, term: Term, level: int, *, counts: bool) -> str:
+        """Return a condition; with *counts* it makes a difference whether it fails."""
+        match term:
+            case Logic(operator, parts):
+                own = _OR if operator == "or" else _AND
+                *before, last = parts
+                more = counts or operator == "or"
+                shown = [self._print(each, own + 1, counts=more) for each in before]
+                shown.append(self._print(last, own + 1, counts=counts))
+                return _wrap(f" {operator} ".join(shown), own, level)
+            case Negation(Exists(value)):
+                self.report("FL-NULL", _PRESENT)
+                return f"{self._value(value)} == None"
+            case Negation(Comparison("in", left, right)):
+                return self._contained(left, right, "not in")
+            case Negation(condition):
+                return _wrap(f"not {self._print(condition, _SINGLE, counts=True)}", _NOT, level)
+            case Exists(value):
+                self.report("FL-NULL", _PRESENT)
+                return f"{self._value(value)} != None"
+            case Comparison():
+                return _wrap(self._comparison(term), _NOT, level)
+            case Call("matches", (value, Literal(str(pattern)))):
+                return self._matched(value, pattern, counts=counts)
+            case Call("contains", (value, Literal(str()) as part)):
+                return _wrap(self._contained(part, value, "in"), _NOT, level)
+            case Call("boolean", (value,)):
+                return self._print(value, level, counts=counts)
+            case Choose(condition, then, otherwise) if otherwise is not None:
+                ways = (
+                    Logic("and", (condition, then)),
+                    Logic("and", (Negation(condition), otherwise)),
+                )
+                return self._print(Logic("or", ways), level, counts=counts)
+            case Literal(bool(value)):
+                return repr(value)
+        return self._value(term)
+
+    def _value(self, term: Term) -> str:
+        """Return a value that is compared."""
+        match term:
+            case Path(_, steps):
+                found = print_path(term)
+                if found is None or any(isinstance(each, int) for each in steps):
+                    raise Unprintable("a condition names members of objects only")
+                return found
+            case Call(function, (value,)) if function in _SHAPING:
+                return f"{self._value(value)}.{_SHAPING[function]}()"
+            case Literal(value):
+                return self._literal(value)
+            case Items(items):
+                return f"[{', '.join(map(self._value, items))}]"
+            case Unknown(text):
+                raise Unprintable(f"a condition knows no {text[:60]!r}")
+            case Call(function, _):
+                raise Unprintable(f"a condition knows no {function!r}")
+        raise Unprintable("a condition compares fields with texts and numbers")
+
+    def _literal(self, value: Json) -> str:
+        match value:
+            case None:
+                self.report("FL-NULL", _NULL)
+            case bool():
+                self.report("FL-COERCE", _READ)
+            case int() | float():
+                self.report("FL-COERCE", _READ)
+                if value < 0:
+                    self.report(
+                        "FL-NEGATIVE",
+                        "a condition has no negative numbers, so this rule never matches",
+                    )
+            case str():
+                if parse_number(value) is not None:
+                    message = f"the text {value!r} reads as a number, so it may be compared as one"
+                    self.report("FL-COERCE", message)
+            case list():
+                return f"[{', '.join(map(self._literal, value))}]"
+            case _:
+                raise Unprintable("a condition compares texts and numbers")
+        return repr(value)
+
+    def _comparison(self, term: Comparison) -> str:
+        operator, left, right = term.operator, term.left, term.right
+        if operator == "in":
+            return self._contained(left, right, "in")
+        if isinstance(left, Literal) and not isinstance(right, Literal):
+            operator, left, right = _TURNED[operator], right, left
+        if term.kind == "timestamp":
+            raise Unprintable("a condition knows no times")
+        match left, right:
+            case Call("type", (value,)), Literal("null") if operator in ("=", "!="):
+                return self._comparison(Comparison(operator, value, Literal(None)))
+            case Call("type", _), _:
+                raise Unprintable("a condition knows no types of values")
+            case Call("count" | "length", (value,)), Literal(int(number)):
+                return self._sized(operator, value, number)
+        if operator == "!=":
+            self.report("FL-NULL", _NULL)
+        if not isinstance(right, Literal):
+            self.report("FL-COERCE", _OTHERS)
+        sign = "==" if operator == "=" else operator
+        return f"{self._value(left)} {sign} {self._value(right)}"
+
+    def _sized(self, operator: str, value: Term, number: int) -> str:
+        """Return the condition that something is empty, or is not."""
+        match operator, number:
+            case (">" | "!=", 0) | (">=", 1):
+                return self._value(value)
+            case ("=" | "<=", 0) | ("<", 1):
+                return f"not {self._value(value)}"
+        raise Unprintable("a condition knows no lengths")
+
+    def _contained(self, left: Term, right: Term, word: str) -> str:
+        """Return the condition that a value is in a list, or a text in another one."""
+        shaped = isinstance(right, Call) and right.function in _SHAPING
+        if not isinstance(right, Literal | Items) and not shaped:
+            self.report("FL-COERCE", _LISTS)
+        if isinstance(left, Literal) and isinstance(left.value, str):
+            return f"{left.value!r} {word} {self._value(right)}"
+        return f"{self._value(left)} {word} {self._value(right)}"
+
+    def _matched(self, value: Term, pattern: str, *, counts: bool) -> str:
+        """Return the condition that a text matches a pattern."""
+        shown = self._value(value)
+        match literal_pieces(pattern):
+            case [text]:
+                return f"{shown} == {self._literal(text)}"
+            case [text, ""] if text:
+                test = f"{shown}.startswith({text!r})"
+            case ["", text] if text:
+                test = f"{shown}.endswith({text!r})"
+            case ["", text, ""]:
+                self.report("FL-COERCE", _LISTS)
+                return f"{text!r} in {shown}"
+            case _:
+                raise Unprintable(f"a condition knows no pattern like {pattern!r}")
+        if counts:
+            self.report("FL-COERCE", _FAILS)
+        return test
+
+
+def _wrap(text: str, own: int, level: int) -> str:
+    return f"({text})" if own < level else text
