@@ -83,7 +83,7 @@ class _Structure:
         """Return a step, with its branches, and where their ways meet."""
         self.placed.add(name)
         step = self.steps[name]
-        if len({each.target for each in step.exits}) < 2 and len(step.exits) < 2:
+        if all(each.condition is None for each in step.exits):
             return step, step.exits[0].target if step.exits else None
         meeting = self.meetings.get(name)
         cases = tuple((each, self.block(each.target, meeting)) for each in step.exits)

@@ -29,6 +29,7 @@ _OF_MACHINE: Final = frozenset(
 _OF_ALL: Final = ("Type", "QueryLanguage", "Next", "End", "Catch", "Retry")
 _DATA: Final = ("InputPath", "OutputPath", "ResultPath", "ResultSelector", "Output", "Assign")
 _GIVEN: Final = ("Parameters", "Arguments")
+_REPLACED: Final = frozenset(("Fail", "Wait", "Checkpoint", "Debate", "Include", "Workflow"))
 COVERAGE: Final = Coverage(
     {
         kind: frozenset((*_OF_ALL, *_DATA, *fields))
@@ -45,12 +46,9 @@ COVERAGE: Final = Coverage(
             "Succeed": (),
         }.items()
     }
-    | {
-        kind: frozenset(_OF_ALL)
-        for kind in ("Fail", "Wait", "Checkpoint", "Debate", "Include", "Workflow")
-    },
+    | dict.fromkeys(_REPLACED, frozenset(_OF_ALL)),
     frozenset(("StartAt", "States", "QueryLanguage")),
-    frozenset(("Fail", "Wait", "Checkpoint", "Debate", "Include", "Workflow")),
+    _REPLACED,
     lacks={"SubMachine": frozenset(("ProcessorConfig",))},
 )
 """What is carried, or reported by the writer itself."""

@@ -7,7 +7,7 @@ from typing import Final
 from asl.core.diagnostics import Severity
 from asl.core.pointers import escape
 from asl.core.values import Json, compact
-from asl.dialects.flujo.writing.layout import Layout, Names, fields_written
+from asl.dialects.flujo.writing.layout import WORKING, Layout, Names, fields_written
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.machine import MachineWriter
 from asl.dialects.flujo.writing.pipeline import PipelineWriter
@@ -119,7 +119,8 @@ def _replaces(flow: Flow) -> bool:
     """Whether the first step gets the input of a run, which nothing reads behind it."""
     first = flow.steps[flow.start]
     again = any(flow.start in step.targets for step in flow.steps.values())
-    return first.kind in ("Task", "Parallel") and first.output == Path(RESULT) and not again
+    moves = first.kind in WORKING and "Items" not in first.fields and not again
+    return moves and first.output == Path(RESULT)
 
 
 def _block(flow: Flow) -> Block | None:
@@ -139,7 +140,7 @@ def _is_pausable(block: Block, *, inside: bool = False) -> bool:
                 if not inner or (inside and step.kind == "Approval"):
                     return False
             case Loop(body, decides):
-                own = decides.kind in ("Choice", "Pass") and bool(body)
+                own = decides.kind not in WORKING and bool(body)
                 if not own or not _is_pausable(body, inside=True):
                     return False
             case WorkStep(kind="Approval") if inside:

@@ -40,6 +40,7 @@ from asl.dialects.terms import (
 )
 
 __all__ = [
+    "WORKING",
     "Layout",
     "Names",
     "Put",

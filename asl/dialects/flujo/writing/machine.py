@@ -4,7 +4,7 @@ from typing import Final
 
 from asl.core.values import Json
 from asl.dialects.flujo.writing.conditions import ConditionPrinter, Unprintable
-from asl.dialects.flujo.writing.layout import Layout
+from asl.dialects.flujo.writing.layout import WORKING, Layout
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.places import resolve
 from asl.dialects.flujo.writing.steps import Step, StepWriter, failure_message
@@ -37,12 +37,12 @@ class MachineWriter:
         for name, step in self.flow.steps.items():
             if name in self.layout.before:
                 self._state(step)
-        works = any(
-            step.kind in ("Task", "Parallel", "Map")
+        works = (
+            step.kind in WORKING and step.kind != "Approval"
             for name, step in self.flow.steps.items()
             if name in self.layout.before
         )
-        if works:
+        if any(works):
             failed = self.taken.new("failed")
             self._failing(failed, _FAILED)
             self._rule("*", "failure", failed)

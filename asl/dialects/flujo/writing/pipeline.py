@@ -74,7 +74,9 @@ class PipelineWriter:
             return body
         said = self._condition(step, taken)
         if said is None:
-            return self._chain(step, name, others) if others else []
+            if others:
+                return self._chain(step, name, others)
+            return [failing_step(name, f"no rule of {step.name} matches")]
         branches: dict[str, Json] = {"true": body}
         if others:
             further = name if others[0][0].condition is None else self.names.new(f"{name}_else")
