@@ -26,7 +26,7 @@ from asl.dialects.flujo.writing.places import (
 from asl.dialects.flujo.writing.templates import print_input, print_text
 from asl.dialects.lowering import Flow, WorkStep
 from asl.dialects.names import lost_integration
-from asl.dialects.terms import INPUT, RESULT, Literal, Path, Record, Term, Text
+from asl.dialects.terms import INPUT, RESULT, Literal, Path, Record, Term, Text, placement
 
 __all__ = ["Body", "Step", "StepWriter", "failing_step", "failure_message"]
 
@@ -207,7 +207,9 @@ class StepWriter:
         prompt = resolve(step.fields.get("Prompt", Literal(step.name)), environment)
         message = "the answer is a text, without who gave it and when"
         self.losses.add("FL-APPROVAL", message, step.pointer)
-        for key in _FILTERS:
+        found = placement(step.output)
+        direct = found is not None and found.value == Path(RESULT)
+        for key in (*_FILTERS, *(() if direct else ("Output",))):
             if step.state.get(key, "$") != "$":
                 place = f"{step.pointer}/{key}"
                 message = f"the question of a blueprint has no {key!r}"
