@@ -134,6 +134,8 @@ def _rule(code: Code) -> Iterator[str]:
         severity += f"; reported as {REPORTED_AS[code.id]}"
     elif code.id in not_applied():
         severity += "; not checked by this version"
+    if code.changes:
+        severity += f"; may change: {', '.join(code.changes)}"
     yield f"*{severity}.*\n"
     for paragraph in code.explain.split("\n\n"):
         if paragraph.startswith(("Bad:", "Good:")):

@@ -96,6 +96,8 @@ def _explain(name: str, entry: Code | ErrorName, coloured: bool) -> str:
         kind = _colour(entry.severity, entry, coloured)
         if entry.aws_severity is not None:
             kind += f" ({entry.aws_severity} under --profile aws)"
+        if entry.changes:
+            kind += f"; may change: {', '.join(entry.changes)}"
     if entry.hint is not None:
         parts.append(f"What to do: {entry.hint}.")
     paragraphs = [each for part in parts for each in part.split("\n\n")]

@@ -4,7 +4,7 @@ Dialects add files of the same form.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Final, NamedTuple, TypeVar
 
@@ -31,7 +31,11 @@ class Code(NamedTuple):
     `hint` is the default advice of a conversion loss. If all losses of a code have one cause,
     `cause` is the message of an entry with several places. `aws_severity` is the severity in the
     `aws` profile where it differs, `aws_code` the diagnostic code of AWS for the same fault. A code
-    of a dialect may report the same as a rule of the language, which it `replaces`.
+    of a dialect may report the same as a rule of the language, which it `replaces`. `changes` lists
+    what a conversion loss that is no error may change: `payload`, what an agent gets; `value`, what
+    a state writes; `output`, the form of the output of a run; `input`, the form of its input;
+    `error`, a failure or its name; `time`, delays and the order of independent calls. Neither path
+    nor status is among them: what changes those is an error.
     """
 
     id: str
@@ -43,6 +47,7 @@ class Code(NamedTuple):
     hint: str | None = None
     replaces: str | None = None
     cause: str | None = None
+    changes: tuple[str, ...] = ()
 
     @property
     def family(self) -> str:
@@ -91,8 +96,10 @@ def _code(
     hint: str | None = None,
     replaces: str | None = None,
     cause: str | None = None,
+    changes: Iterable[str] = (),
 ) -> Code:
-    return Code(id, severity, title, explain.strip(), aws_severity, aws_code, hint, replaces, cause)
+    about = (id, severity, title, explain.strip())
+    return Code(*about, aws_severity, aws_code, hint, replaces, cause, tuple(changes))
 
 
 def lookup(code: str) -> Code:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from asl.core.codes import lookup
 from asl.core.diagnostics import Finding, Report, Severity
 from asl.core.dialect_parts import DialectFunction
 from asl.core.document import Document
@@ -192,8 +193,10 @@ class Conversion:
 
     @property
     def faithful(self) -> bool:
-        """Whether nothing is lost or approximated either."""
-        return len(self.losses.of(Severity.INFO)) == len(self.losses)
+        """Whether nothing is approximated either, and no information is about another behaviour."""
+        return all(
+            each.severity is Severity.INFO and not lookup(each.code).changes for each in self.losses
+        )
 
 
 _MARKS = frozenset("[]{}\"'")

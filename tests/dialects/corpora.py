@@ -32,7 +32,7 @@ def corpus(language: str) -> dict[str, Document]:
             document = load(what, dialect=language)
         except asl.InvalidDocument:
             continue
-        if asl.check(document).ok and "States" in document.whole:
+        if asl.check(document).ok and "States" in document.composed_value:
             found[name] = document
     return found
 
