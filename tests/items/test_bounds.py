@@ -11,7 +11,7 @@ from asl.core.profile import DEFAULT
 from asl.effects import local
 from asl.states.items.base import CountedFile, GzipReader
 from asl.states.map_data import StoredObject
-from tests.items.test_bombs import packed
+from tests.items.test_decompression_bounds import packed
 
 LIMIT = 1_000_000
 """Bytes that results may take in these tests."""

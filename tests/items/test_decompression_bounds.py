@@ -1,4 +1,4 @@
-"""Small files that unpack to much: bytes are counted while they are unpacked."""
+"""Small files with large content: bytes are counted during decompression."""
 
 import gzip
 import tracemalloc

@@ -1,4 +1,4 @@
-"""The life of an execution beyond its end: checkpoints, redrives, at every instant."""
+"""Checkpoints and redrives of an execution after its end, with a death at every instant."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What the usage of earlier calls says about the next one."""
+"""Estimates of a call's usage from earlier calls."""
 
 from decimal import Decimal
 

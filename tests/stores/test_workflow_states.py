@@ -1,4 +1,4 @@
-"""Executions that Workflow states start are kept beside those that start them."""
+"""Executions of Workflow states in a store."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Calls that break off: nobody knows what they used, so they count as what was set aside."""
+"""Interrupted calls: their usage is unknown, so the reservation counts."""
 
 import sys
 from collections.abc import Callable

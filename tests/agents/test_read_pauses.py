@@ -1,4 +1,4 @@
-"""Input that has arrived already is read with pauses, in which the event loop goes on."""
+"""Reading of buffered input pauses for the event loop."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable

@@ -1,4 +1,4 @@
-"""What a store tells of an execution is what the execution itself told, in every detail."""
+"""The stored history equals that of the run in every detail."""
 
 from collections.abc import Iterator
 from functools import cache

@@ -1,4 +1,4 @@
-"""Included documents that the data of a run fills in: kept, gone on with, and read again."""
+"""Included documents with parameters from the data of a run: stored, resumed and read."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Calls within calls: tools, agents as tools and hooks spend what was set aside, or more is."""
+"""Nested calls: tools, agents as tools and hooks spend the reservation of the outer call."""
 
 import asyncio
 import contextlib

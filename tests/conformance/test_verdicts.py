@@ -1,4 +1,4 @@
-"""From an observation to a verdict."""
+"""Verdicts from observations."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Executions that `startExecution` starts in a store are kept like any other."""
+"""Executions started by `startExecution` in a store."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Several executions at the same time on one pool: it is exceeded by one call at most."""
+"""Concurrent executions on one pool: one call at most exceeds it."""
 
 import asyncio
 from random import Random

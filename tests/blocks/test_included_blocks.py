@@ -1,4 +1,4 @@
-"""The blocks of an included document, in a store and beside those around it."""
+"""Blocks of an included document, in a store and next to those of the outer documents."""
 
 from pathlib import Path
 from typing import Any

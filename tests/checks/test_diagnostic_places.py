@@ -1,4 +1,4 @@
-"""Where a diagnostic stands in the text, and what it says."""
+"""Place and text of a diagnostic."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A person is one person however the name is written, and changes only what may be edited."""
+"""Spellings of an approver's name, and the fields that an approver may edit."""
 
 from typing import Any
 

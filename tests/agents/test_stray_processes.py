@@ -1,4 +1,4 @@
-"""Runs that are cut short leave nothing behind: no task, no thread, no process."""
+"""Cancelled runs leave no task, thread or process."""
 
 import asyncio
 import os
