@@ -17,6 +17,7 @@ __all__ = [
     "computed",
     "function_of",
     "lost_integration",
+    "provider_of",
     "renamed",
 ]
 
@@ -91,6 +92,22 @@ def function_of(resource: str) -> str:
     """Return what the ARN of a Lambda function calls it; anything else is a name as it is."""
     arn = _FUNCTION.fullmatch(resource)
     return resource if arn is None else arn[1]
+
+
+_STATES: Final = re.compile(r"arn:[\w-]+:states:[^:]*:[^:]*:(?:activity:)?(.+)")
+
+
+def provider_of(resource: str) -> str:
+    """Return what the ARN of a function, an activity or an integration calls it.
+
+    Args:
+        resource: The ARN; anything else is a name as it is.
+
+    Returns:
+        `fetch` of a function or an activity with that name, `lambda:invoke` of an integration.
+    """
+    arn = _STATES.fullmatch(resource)
+    return function_of(resource) if arn is None else arn[1]
 
 
 _WAIT_SUFFIXES: Final = (".sync", ".sync:2", ".waitForTaskToken")

@@ -23,6 +23,8 @@ def written(states: dict[str, Any], **more: Any) -> asl.Conversion:
     again = asl.load(conversion.text)
     assert again.dialect == "contenox"
     assert asl.check(again).ok
+    # It passes the rules of the engine that it is for.
+    assert asl.load(conversion.text, reading={"profile": "runtime"}).value == again.value
     # What was written is the chain of the document that it is read as.
     assert asl.convert(again, "contenox").document == conversion.document
     return conversion
@@ -50,6 +52,8 @@ def test_a_task_is_a_tool() -> None:
     assert conversion.document == {
         "id": "two-at-work",
         "description": "Two at work",
+        "x-engine": "2026-06",
+        "token_limit": 131_072,
         "tasks": [
             {
                 "id": "A",
@@ -106,11 +110,12 @@ def test_a_result_is_found_under_the_name_of_its_task() -> None:
     assert made["C"]["input_var"] == "A"
     assert made["D"]["prompt_template"] == "of {{.C.word}}"
     assert made["D"]["tools"]["args"] == {"task": "say"}
-    assert told(conversion) == {"CX-RESULTPATH", "CX-GOFMT"}  # B is given the data as a whole
+    assert made["B"]["prompt_template"] == '{{toJson (set (deepCopy .input) "a" .A)}}'
+    assert told(conversion) == {"CX-PARAMS", "CX-GOFMT"}
 
 
-def test_a_choice_is_a_template() -> None:
-    """Which rule holds is what a task evaluates to."""
+def test_a_choice_about_several_values_is_a_label() -> None:
+    """The engine's own tool returns the text that its template fills in."""
     conversion = written(
         {
             "A": {**TASK, "ResultPath": "$.a", "Next": "Is it?"},
@@ -132,9 +137,11 @@ def test_a_choice_is_a_template() -> None:
     )
     assert tasks(conversion)["Is it?"] == {
         "id": "Is it?",
-        "handler": "parse_transition",
-        "prompt_template": '/{{if and (eq .A.kind "x") (not (eq .input.sure false))}}Well_done'
+        "handler": "tools",
+        "prompt_template": '{{if and (eq .A.kind "x") (not (eq .input.sure false))}}Well_done'
         "{{else}}A{{end}}",
+        "tools": {"name": "echo"},
+        "output_template": "{{.}}",
         "transition": {
             "branches": [
                 {"operator": "equals", "when": "Well_done", "goto": "Well done"},
@@ -142,9 +149,103 @@ def test_a_choice_is_a_template() -> None:
             ]
         },
     }
-    assert told(conversion) == {"CX-OUTPUT", "CX-PARAMS", "CX-RESULTPATH"}
-    used = [each for each in conversion.losses if each.code == "CX-PARAMS"]
-    assert [each.pointer for each in used] == ["/States/A/Type"]  # only on the way back
+    assert told(conversion) == {"CX-OUTPUT", "CX-PARAMS"}
+
+
+def test_a_choice_about_one_text_compares_it_in_branches() -> None:
+    rule = {"Variable": "$.verdict", "StringEquals": "yes", "Next": "B"}
+    states = {
+        "A": {**TASK, "Next": "C"},
+        "C": {"Type": "Choice", "Choices": [rule], "Default": "D"},
+        "B": {**TASK},
+        "D": {"Type": "Succeed"},
+    }
+    conversion = written(states)
+    assert conversion.ok
+    made = tasks(conversion)
+    assert made["C"]["prompt_template"] == "{{.A.verdict}}"
+    assert made["C"]["transition"]["branches"] == [
+        {"operator": "equals", "when": "yes", "goto": "B"},
+        {"operator": "default", "when": "", "goto": "D"},
+    ]
+    assert made["B"]["input_var"] == "A"
+
+
+def test_a_tool_decides_by_its_output_template_if_nothing_else_of_its_answer_is_read() -> None:
+    rule = {"Variable": "$.verdict", "StringEquals": "yes", "Next": "B"}
+    states = {
+        "A": {**TASK, "Next": "C"},
+        "C": {"Type": "Choice", "Choices": [rule], "Default": "D"},
+        "B": {**TASK, "Parameters": {"task": "go"}},
+        "D": {"Type": "Fail", "Cause": "no"},
+    }
+    conversion = written(states)
+    assert conversion.ok
+    made = tasks(conversion)
+    assert [*made] == ["A", "B", "D"]
+    assert made["A"]["output_template"] == "{{.verdict}}"
+    assert made["A"]["transition"]["branches"][0] == {
+        "operator": "equals",
+        "when": "yes",
+        "goto": "B",
+    }
+
+
+def test_an_approval_decides_by_its_record() -> None:
+    rule = {"Variable": "$.approval", "StringEquals": "hold", "Next": "B"}
+    gate = {"Type": "Approval", "Prompt": "Go?", "Options": ["ship", "hold"], "Choices": [rule]}
+    task = {**TASK, "Parameters": {"task": "go"}}
+    made = tasks(written({"A": {**gate, "Next": "C"}, "B": task, "C": task}))
+    assert made["A"]["output_template"] == "{{.approval}}"
+    assert [each["goto"] for each in made["A"]["transition"]["branches"]] == ["B", "C"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "shown"),
+    [
+        ({"NumericGreaterThan": 5}, '{{if and (kindIs "float64" .x) (gt .x 5.0)}}B'),
+        ({"NumericEquals": 7}, "{{if eq .x 7.0}}B"),
+        ({"BooleanEquals": True}, "{{if eq .x true}}B"),
+        ({"IsString": True}, '{{if kindIs "string" .x}}B'),
+        ({"IsPresent": True}, '{{if and (kindIs "map" .) (hasKey . "x")}}B'),
+        ({"StringMatches": "a*"}, '{{if and (kindIs "string" .x) (hasPrefix "a" .x)}}B'),
+        ({"StringEquals": "7"}, '{{if eq .x "7"}}B'),
+        ({"StringEquals": "seven"}, "{{.x}}"),
+    ],
+)
+def test_condition_of_a_template(rule: dict[str, Any], shown: str) -> None:
+    states = {
+        "A": {**TASK, "Next": "C"},
+        "C": {"Type": "Choice", "Choices": [{"Variable": "$.x", **rule, "Next": "B"}]},
+        "B": {"Type": "Fail", "Cause": "no"},
+    }
+    template = tasks(written(states))["A"]["output_template"]
+    assert template.startswith(shown)
+
+
+def test_truth_of_a_value_is_the_condition_itself() -> None:
+    states = {
+        "A": {**TASK, "Arguments": {"task": "go"}, "Next": "C"},
+        "C": {
+            "Type": "Choice",
+            "Choices": [{"Condition": "{% $states.input.flag %}", "Next": "B"}],
+            "Default": "D",
+        },
+        "B": {**TASK, "Arguments": {"task": "go"}},
+        "D": {"Type": "Fail", "Cause": "no"},
+    }
+    made = tasks(written(states, QueryLanguage="JSONata"))
+    assert made["A"]["output_template"] == (
+        '{{if and (kindIs "map" .) .flag}}B{{else}}D{{end}}'  # an answer may be any value
+    )
+
+
+def test_a_resource_is_called_by_its_name_instead_of_its_arn() -> None:
+    arn = "arn:aws:lambda:eu-west-1:1:function:fetch"
+    integration = "arn:aws:states:::lambda:invoke"
+    states = {"A": {"Type": "Task", "Resource": arn, "Next": "B"}}
+    made = tasks(written({**states, "B": {"Type": "Task", "Resource": integration}}))
+    assert [each["tools"]["name"] for each in made.values()] == ["fetch", "lambda:invoke"]
 
 
 def test_errors_lead_one_way() -> None:
@@ -195,7 +296,8 @@ def test_queries_are_read_as_well() -> None:
     )
     made = tasks(conversion)
     assert made["A"]["prompt_template"] == "about {{.input.topic}}"
-    assert made["B"]["prompt_template"].startswith('/{{if or (eq .A "a") (eq .A "b")}}C')
+    assert made["B"]["prompt_template"] == "{{.A}}"
+    assert [each["when"] for each in made["B"]["transition"]["branches"]] == ["a", "b", ""]
     assert made["C"]["input_var"] == "A"
     assert made["D"] == {
         "id": "D",
@@ -222,7 +324,7 @@ def losses() -> dict[str, tuple[dict[str, Any], set[str]]]:
         ),
         "approval": (
             {"P": {"Type": "Approval", "Prompt": "Go?", "Next": "A"}, "A": task},
-            {"CX-APPROVAL"},
+            {"CX-APPROVAL", "CX-PARAMS"},
         ),
         "block": ({"A": {**task, "Budget": {"MaxCost": "$1"}}}, {"CX-META"}),
         "retry": (
@@ -242,14 +344,6 @@ def losses() -> dict[str, tuple[dict[str, Any], set[str]]]:
         "result path": ({"A": {**task, "ResultPath": "$.x"}}, {"CX-OUTPUT"}),
         "pass": ({"P": {"Type": "Pass", "Parameters": {"a.$": "States.UUID()"}}}, {"CX-PASS"}),
         "output": ({"P": {"Type": "Pass", "Result": {"a": 1}}}, {"CX-OUTPUT"}),
-        "numbers": (
-            {"C": {"Type": "Choice", "Choices": [{**rule, "NumericEquals": 1}]}, "A": task},
-            {"CX-NUMERIC"},
-        ),
-        "types": (
-            {"C": {"Type": "Choice", "Choices": [{**rule, "IsString": True}]}, "A": task},
-            {"CX-OPERATOR"},
-        ),
         "no data": (
             {
                 "C": {
@@ -292,12 +386,13 @@ def test_retry_delay_is_reported_as_information() -> None:
 
 
 def test_a_loss_has_a_place() -> None:
-    """It is the field that cannot be said, not the state that notices."""
+    """It is the field that has no form there, not the state that reads what it made."""
+    selector = {"a.$": "$.x[*]"}
     conversion = written(
-        {"A": {**TASK, "ResultPath": "$.a", "Next": "B"}, "B": {"Type": "Succeed"}}
+        {"A": {**TASK, "ResultSelector": selector, "Next": "B"}, "B": {"Type": "Succeed"}}
     )
     (lost,) = (each for each in conversion.losses if each.severity.value == "error")
-    assert (lost.code, lost.pointer) == ("CX-RESULTPATH", "/States/A/ResultPath")
+    assert (lost.code, lost.pointer) == ("CX-SELECTOR", "/States/A/ResultSelector")
 
 
 def test_names_that_chains_keep_for_themselves_are_changed() -> None:

@@ -386,7 +386,7 @@ SPREAD: Final = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
         (CALL, "Retry/0/JitterStrategy", "FULL", {"codemie": "L-FIELD"}),
         (CALL, "Catch/0/Comment", "note", {"contenox": "L-INERT", "flujo": "L-INERT"}),
         (CHOICE, "Choices/0/Comment", "note", {"codemie": "L-INERT", "flujo": "L-INERT"}),
-        (CHOICE, "Choices/0/Assign", {"v": 1}, {"contenox": "L-FIELD"}),
+        (CHOICE, "Choices/0/Assign", {"v": 1}, {"contenox": ""}),
         (ASK, "Choices/0/Assign", {"v": 1}, {"codemie": "L-FIELD"}),
         (ASK, "Prompt/Context", "long", {"flujo": "FL-APPROVAL"}),
         (EACH, "ItemProcessor/Comment", "note", {"codemie": "L-INERT", "flujo": "L-INERT"}),

@@ -273,3 +273,9 @@ def test_functions_of_a_dialect_are_expanded() -> None:
         "C": {"Output": "{% $own_odd($v) %}"},
     }
     assert reported == [("/States/C/Output", "$own_odd($v)")]
+
+
+def test_replaced_base_of_a_record_takes_its_members() -> None:
+    grown = Record(Path(INPUT), (("b", Literal(2)),))
+    found = replace(grown, lambda each: Literal({"a": 1}) if each == Path(INPUT) else None)
+    assert found == Record(None, (("a", Literal(1)), ("b", Literal(2))))

@@ -55,7 +55,9 @@ def definitions(document: Mapping[str, Any]) -> dict[str, AgentDefinition]:
     if about is None or any(map(is_error, SCHEMA.check(about["chain"]))):
         return {}  # metadata may be anything
     chain = Chain(about["chain"], str(about.get("profile")))
-    tasks = (each for each in chain.tasks.values() if each.handler not in _ASK_NOBODY)
+    tasks = (
+        each for each in chain.tasks.values() if each.handler not in _ASK_NOBODY and not each.echoes
+    )
     return {task.id: _definition(task) for task in tasks}
 
 

@@ -6,6 +6,8 @@ from functools import cached_property
 from typing import Any, Final
 
 __all__ = [
+    "ECHO",
+    "ECHOED",
     "END",
     "HANDLERS",
     "OPERATORS",
@@ -19,6 +21,10 @@ __all__ = [
 
 END: Final = "end"
 """The target that ends a run."""
+ECHO: Final = "echo"
+"""The tool of the engine that returns a text that it is given."""
+ECHOED: Final = "{{.}}"
+"""The output template that shows an answer as it is."""
 RAISED: Final = "Contenox.RaiseError"
 """The error of a task that raises one."""
 SYNONYMS: Final[Mapping[str, str]] = {
@@ -144,6 +150,12 @@ class Task:
     def provider(self) -> str:
         """Whose tool that is."""
         return str(self.tool.get("name") or self.tool.get("type") or "")
+
+    @property
+    def echoes(self) -> bool:
+        """Whether it only evaluates to a text that is filled in: the engine has a tool for that."""
+        found = self.handler == "tools" and self.tool == {"name": ECHO}
+        return found and bool(self.template) and self.value.get("output_template") == ECHOED
 
     @property
     def retries(self) -> int:

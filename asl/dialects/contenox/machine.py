@@ -144,6 +144,9 @@ class _Machine:
             return _commented(
                 task, {"Type": "Pass", "Output": self.done(task, _call("noop", given))}
             )
+        if task.echoes:
+            shown = f"$contenox_echo({given})"
+            return _commented(task, {"Type": "Pass", "Output": self.done(task, shown)})
         if task.handler in OWN:
             found = self.done(task, _call(task.handler, given))
             own = ", ".join((INPUT, literal(task.id), literal(task.handler), given))

@@ -16,12 +16,14 @@ from asl.dialects.contenox.machine import ContenoxMachine, build_machine
 from asl.dialects.contenox.schema import SCHEMA
 from asl.dialects.foreign_documents import document
 
-__all__ = ["METADATA", "PROFILES", "profile_of", "read"]
+__all__ = ["ENGINE", "METADATA", "PROFILES", "profile_of", "read"]
 
 METADATA: Final = "Contenox"
 """The member of the document's `Metadata` that holds what the language cannot say."""
 PROFILES: Final = ("seed", "union", "runtime")
 """How chains are read: as documented, as all engines together do, as the engine of today does."""
+ENGINE: Final = "2026-06"
+"""The version of the engine that the profile `runtime` is, by its month."""
 _SEED: Final = ("not_equals", "not_contains", "range")
 _SEED_TOKENS: Final = ("stop", "length", "error", "failed")
 _ENGINE_TOKENS: Final = ("tool_call", "executed")
@@ -62,7 +64,9 @@ def read(
 
 
 def profile_of(value: Mapping[str, Any]) -> str:
-    """Return the profile that a chain is written for, by its shape."""
+    """Return the profile that a chain is written for: it names its engine, or by its shape."""
+    if value.get("x-engine") == ENGINE:
+        return "runtime"
     tasks = value["tasks"]
     branches = [
         branch

@@ -38,17 +38,19 @@ class NoRuleEquivalent(Exception):
 class TemplateCase(NamedTuple):
     """A condition (None for the default), the text if it is true, and the branch for that text.
 
-    The branch is the default branch if no other matches, None if there is none.
+    The text is a value of the data where a task shows that. The branch is the default branch if no
+    other matches, None if there is none.
     """
 
     test: Expression | None
-    text: str
+    text: str | TemplateField
     branch: Branch | None
 
 
 def cases(chain: Chain, task: Task) -> list[TemplateCase] | None:
     """Return the cases of a task that only decides, None for any other."""
-    if task.handler != "parse_transition" or not task.template or task.on_failure is not None:
+    decides = task.handler == "parse_transition" or task.echoes
+    if not decides or not task.template or task.on_failure is not None:
         return None
     explicit, default = chain.ordered(task)
     if not explicit or any(each.operator != "equals" for each in explicit):
@@ -56,9 +58,13 @@ def cases(chain: Chain, task: Task) -> list[TemplateCase] | None:
     if task.value.get("compose") or any(each.compose for each in task.branches):
         return None
     try:
-        listed = _listed(parse(task.template))
+        nodes = parse(task.template)
+        match nodes:
+            case (ShowAction(TemplateField() as value),) if task.echoes:
+                return _compared(value, explicit, default)
+        listed = _listed(nodes)
         words = [
-            (test, text, str(handlers.parse_transition(text)["eval"]))
+            (test, text, text if task.echoes else str(handlers.parse_transition(text)["eval"]))
             for test, text in listed or ()
         ]
     except (ExpressionFault, StateError):
@@ -68,6 +74,17 @@ def cases(chain: Chain, task: Task) -> list[TemplateCase] | None:
         for test, text, word in words
     )
     return [TemplateCase(*each) for each in found] or None
+
+
+def _compared(
+    value: TemplateField, explicit: Sequence[Branch], default: Branch | None
+) -> list[TemplateCase]:
+    """Return the cases of a task that compares one value with texts."""
+    found = [
+        TemplateCase(TemplateCall("eq", (value, TemplateConstant(each.when))), each.when, each)
+        for each in explicit
+    ]
+    return [*found, TemplateCase(None, value, default)]
 
 
 def _listed(nodes: Sequence[Node]) -> list[tuple[Expression | None, str]] | None:
@@ -116,6 +133,7 @@ _ORDERED: Final[Mapping[str, str]] = {
     "ge": "GreaterThanEquals",
 }
 _TURNED: Final[Mapping[str, str]] = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_TESTS: Final = {"string": "IsString", "float64": "IsNumeric", "bool": "IsBoolean"}
 _PATTERNS: Final[Mapping[str, str]] = {
     "contains": "*{}*",
     "hasPrefix": "{}*",
@@ -136,6 +154,14 @@ def rule(test: Expression, find: Find) -> Rule | bool:
             return _joined(False, [_equal(first, each, find) for each in others])
         case TemplateCall("ne", (first, other)):
             return _not(_equal(first, other, find))
+        case TemplateCall("kindIs", (TemplateConstant("map"), TemplateField())):
+            return True  # a path through anything else leads nowhere
+        case TemplateCall("hasKey", (TemplateField(names), TemplateConstant(str(key)))):
+            return {"Variable": _path((*names, key), find), "IsPresent": True}
+        case TemplateCall("kindIs", (TemplateConstant(str(kind)), TemplateField(names))) if (
+            kind in _TESTS
+        ):
+            return {"Variable": _path(names, find), _TESTS[kind]: True}
         case TemplateCall(word, (TemplateConstant() as first, TemplateField() as second)) if (
             word in _TURNED
         ):
@@ -156,12 +182,23 @@ def _joined(every: bool, parts: list[Rule | bool]) -> Rule | bool:
     """Return what holds where every part does, or any."""
     if any(each is not every for each in parts if isinstance(each, bool)):
         return not every
-    left: list[Json] = [each for each in parts if not isinstance(each, bool)]
+    rules = [each for each in parts if not isinstance(each, bool)]
+    left: list[Json] = [each for each in rules if not (every and _implied(each, rules))]
     if not left:
         return every
     found = left[0] if len(left) == 1 else {"And" if every else "Or": left}
     assert isinstance(found, dict)
     return found
+
+
+def _implied(rule: Rule, rules: list[Rule]) -> bool:
+    """Return whether a test of a type is implied by another rule about the same value."""
+    kinds = {"IsString": "String", "IsNumeric": "Numeric", "IsBoolean": "Boolean"}
+    kind = next((kinds[key] for key in rule if key in kinds), None)
+    return kind is not None and any(
+        each.get("Variable") == rule["Variable"] and any(key.startswith(kind) for key in each)
+        for each in rules
+    )
 
 
 def _not(found: Rule | bool) -> Rule | bool:

@@ -223,7 +223,7 @@ class _JsonataState:
             return self.field(self.state["Output"])
         if kind == "Approval":
             return _DECIDED
-        return Path(RESULT) if kind in _WITH_RESULT else Path(INPUT)
+        return Path(INPUT) if kind in _HANDS_ON else Path(RESULT)
 
     def condition(self, rule: Mapping[str, Any]) -> Term:
         return read_field(rule["Condition"], self.meanings, self.roots())
@@ -246,8 +246,8 @@ class _JsonataState:
         return {key: self.field(self.state[key]) for key in _TERM_FIELDS if key in self.state}
 
 
-_WITH_RESULT: Final = frozenset(("Task", "Parallel", "Map", "Approval", "Debate", "Workflow"))
-"""Types whose result is their output where no field says otherwise."""
+_HANDS_ON: Final = frozenset(("Pass", "Choice", "Wait", "Succeed", "Fail", "Checkpoint"))
+"""Types without a result, or whose input is their output where no field says otherwise."""
 _DECIDED: Final = Record(
     Path(INPUT),
     tuple((key, Path(RESULT, (key,))) for key in ("approval", "approver", "timestamp", "comment")),
@@ -271,7 +271,7 @@ class _JsonPathState:
     def result(self) -> Term:
         """Return the result of the state, selected."""
         result: Term = Path(RESULT)
-        if self.state["Type"] not in (*_WITH_RESULT, "Checkpoint"):
+        if self.state["Type"] in _HANDS_ON - {"Checkpoint"}:
             result = Literal(self.state["Result"]) if "Result" in self.state else self.input()
         if "ResultSelector" in self.state:
             return read_template(self.state["ResultSelector"], result)
@@ -282,7 +282,7 @@ class _JsonPathState:
         made, kind = self.data, self.state["Type"]
         if kind == "Approval" and "ResultPath" not in self.state:
             made = _DECIDED
-        elif "ResultPath" in self.state or kind in _WITH_RESULT or kind == "Pass":
+        elif "ResultPath" in self.state or kind == "Pass" or kind not in _HANDS_ON:
             made = _placed(self.state.get("ResultPath", "$"), self.result())
         return read_path(self.state.get("OutputPath", "$"), made)
 

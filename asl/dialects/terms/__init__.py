@@ -258,7 +258,12 @@ def replace(term: Term, change: Callable[[Term], Term | None]) -> Term:
             return Items(tuple(replace(each, change) for each in items))
         case Record(base, members):
             made = tuple((key, replace(value, change)) for key, value in members)
-            return Record(None if base is None else replace(base, change), made)
+            if base is None:
+                return Record(None, made)
+            whole = replace(base, change)
+            for key, value in made:
+                whole = put(whole, (key,), value)
+            return whole
         case Comparison(operator, left, right, kind):
             return Comparison(operator, replace(left, change), replace(right, change), kind)
         case Exists(value):

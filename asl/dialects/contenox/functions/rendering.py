@@ -161,6 +161,8 @@ class _Rendering:
             return expression.value
         if isinstance(expression, TemplateField):
             return _field(self.root if expression.root else dot, expression.names)
+        if expression.name in ("and", "or"):
+            return self.joined(expression, dot)
         arguments = [self.value(each, dot) for each in expression.arguments]
         given = [None if each is MISSING else each for each in arguments]
         for each in given:
@@ -171,6 +173,16 @@ class _Rendering:
             return _CALLS[expression.name](*given)
         except (TypeError, ValueError, LookupError, AttributeError):
             raise runtime_error(f"{expression.name!r} got arguments of the wrong type") from None
+
+    def joined(self, expression: TemplateCall, dot: Any) -> Any:
+        """Return the argument that decides `and` or `or`; those behind it are not evaluated."""
+        found: Any = None
+        for each in expression.arguments:
+            found = self.value(each, dot)
+            self.count(found)
+            if is_truthy(found) is (expression.name == "or"):
+                break
+        return None if found is MISSING else found
 
     def macro(self, macro: Macro) -> str:
         name, payload = macro.name, macro.payload
@@ -223,7 +235,8 @@ def _compare_ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Json, Jso
 
 
 def _same(left: Json, right: Json) -> bool:
-    return type(left) is type(right) and left == right
+    numbers = all(type(each) in (int, float) for each in (left, right))
+    return (numbers or type(left) is type(right)) and left == right
 
 
 def _index(value: Any, *keys: Json) -> Any:
@@ -277,6 +290,31 @@ def _truncate(length: Any, text: Any) -> str:
     return str.__getitem__(text, slice(length) if length >= 0 else slice(length, None))
 
 
+_KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "string": str,
+    "float64": (int, float),
+    "bool": bool,
+    "slice": list,
+    "map": dict,
+    "invalid": type(None),
+}
+"""The kinds of Go by the types of values."""
+
+
+def _kind_is(kind: Any, value: Json) -> bool:
+    return isinstance(value, _KINDS[kind]) and (kind == "bool" or type(value) is not bool)
+
+
+def _dict(*pairs: Any) -> dict[str, Json]:
+    if len(pairs) % 2:
+        raise ValueError
+    return {template_text(key): value for key, value in zip(pairs[::2], pairs[1::2], strict=True)}
+
+
+def _set(members: Any, key: Any, value: Json) -> dict[str, Json]:
+    return {**dict.copy(members), str.__str__(key): value}
+
+
 _CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     "eq": lambda first, *others: any(_same(first, each) for each in others),
     "ne": lambda first, other: not _same(first, other),
@@ -284,8 +322,6 @@ _CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     "le": _compare_ordered(lambda left, right: left <= right),
     "gt": _compare_ordered(lambda left, right: left > right),
     "ge": _compare_ordered(lambda left, right: left >= right),
-    "and": lambda *values: next((each for each in values if not is_truthy(each)), values[-1]),
-    "or": lambda *values: next((each for each in values if is_truthy(each)), values[-1]),
     "not": lambda value: not is_truthy(value),
     "len": len,
     "index": _index,
@@ -305,6 +341,13 @@ _CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     "contains": lambda part, text: str.__contains__(text, part),
     "hasPrefix": lambda part, text: str.startswith(text, part),
     "hasSuffix": lambda part, text: str.endswith(text, part),
+    "kindIs": _kind_is,
+    "has": lambda value, values: any(_same(value, each) for each in list.copy(values)),
+    "hasKey": lambda members, key: key in dict.copy(members),
+    "list": lambda *values: [*values],
+    "dict": _dict,
+    "set": _set,
+    "deepCopy": lambda value: value,
 }
 
 # --------------------------------------------------------------------------------------------

@@ -99,6 +99,7 @@ _ROWS: Mapping[str, tuple[str, Callable[..., Any]]] = {
     "lt": ("<sn:b>", texts.is_less),
     "in_range": ("<snn:b>", texts.is_between),
     "noop": ("<x:o>", lambda given: handlers.handler_result(given, "noop")),
+    "echo": ("<s:o>", lambda text: handlers.handler_result(text, text)),
     "answer": ("<xs:o>", _of_answer(handlers.handler_result)),
     "prompt_to_string": ("<x:o>", _of_answer(handlers.prompt_to_string)),
     "prompt_to_js": ("<x:o>", _of_answer(_prompt_to_js)),

@@ -71,6 +71,13 @@ FUNCTIONS: Final[dict[str, tuple[int, int]]] = {
     "contains": (2, 2),
     "hasPrefix": (2, 2),
     "hasSuffix": (2, 2),
+    "kindIs": (2, 2),
+    "has": (2, 2),
+    "hasKey": (2, 2),
+    "list": (0, 99),
+    "dict": (0, 99),
+    "set": (3, 3),
+    "deepCopy": (1, 1),
 }
 """The functions, with their minimum and maximum numbers of arguments."""
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from asl.core.values import Json
 from asl.dialects.contenox.chain import END, Branch, Task
+from asl.dialects.contenox.functions.templates import TemplateField
 from asl.dialects.contenox.operands import number, range_of
 from asl.dialects.contenox.plain.keys import asked, takes
 from asl.dialects.contenox.plain.ways import Ways
@@ -84,7 +85,7 @@ class Choices:
             if test is False or following is None:
                 continue
             following = self.ways.via(
-                self.word(task, case.text), name, self.ways.target(task, following)
+                self.word(name, task, case.text), name, self.ways.target(task, following)
             )
             if test is True:
                 otherwise = following
@@ -96,13 +97,19 @@ class Choices:
         made: dict[str, Json] = {"Type": "Choice", **kept, "Choices": rules}
         return {**made, "Default": otherwise} if otherwise is not None else made
 
-    def word(self, task: Task, text: str) -> list[dict[str, Json]]:
+    def word(self, name: str, task: Task, text: str | TemplateField) -> list[dict[str, Json]]:
         """Return the fields of the Pass that leaves what a task has filled in, if anybody asks."""
         behind = {each.goto for each in task.branches}
         taken = END in behind or any(takes(self.chain.tasks[each]) for each in behind - {END})
         if not taken and task.id not in asked(self.chain):
             return []
-        return [{"Result": text, "ResultPath": path_to(self.values.keys[task.id])}]
+        place: dict[str, Json] = {"ResultPath": path_to(self.values.keys[task.id])}
+        if isinstance(text, str):
+            return [{"Result": text, **place}]
+        message = "what is no text is shown in another way"
+        self.made.lost("CX-GOFMT", message, name, hint="let it be a text")
+        known = self.values.known(name, task, text.names)
+        return [{"InputPath": str(known), **place}] if known else []
 
     def test(self, name: str, task: Task, branch: Branch, index: int) -> dict[str, Json] | bool:
         """Return the rule of a branch on what the task has answered; a truth where it is known."""

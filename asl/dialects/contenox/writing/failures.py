@@ -1,105 +1,107 @@
-"""What becomes of failures: a task is tried again at once, and has one way out."""
+"""Failures: a task is attempted again at once, and has one task that follows its failure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from asl.checks.workflow import handlers
-from asl.dialects.contenox.writing.knowledge import Env, renamed, renewed
-from asl.dialects.contenox.writing.meanings import CAUGHT, Reader
-from asl.dialects.contenox.writing.outputs import assigned, resulting
-from asl.dialects.contenox.writing.state import State, Way
-from asl.dialects.contenox.writing.values import Part, Value, roots
+from asl.core.diagnostics import Severity
+from asl.core.values import Json
+from asl.dialects.contenox.writing.knowledge import (
+    Cause,
+    Knowledge,
+    assign,
+    name_flow,
+    renew,
+    variable,
+)
+from asl.dialects.contenox.writing.steps import CAUGHT, StepWriter
+from asl.dialects.contenox.writing.transitions import Transition, goto, set_failure
+from asl.dialects.lowering import Handler
+from asl.dialects.terms import Term, walk
 
-__all__ = ["caught", "retries"]
+__all__ = ["catch", "retries"]
+
+_ALL: Final = "States.ALL"
+_TASKS: Final = "States.TaskFailed"
 
 
-def retries(state: State) -> int:
-    """Return how often the task of a state is tried again."""
-    retriers = [each for each in state.value.get("Retry", ()) if type(each) is dict]
+def retries(writer: StepWriter) -> int:
+    """Return how often the task of a step is attempted again."""
+    state = writer.step.state
+    retriers = [each for each in state.get("Retry", ()) if type(each) is dict]
     if not retriers:
         return 0
-    where = state.at("Retry")
-    chosen = next((each for each in retriers if _takes_all(each)), None)
-    if chosen is None or len(retriers) > 1 or not _takes_all(chosen, _limited(state)):
-        state.lost(
+    where = writer.at("Retry")
+    chosen = next((each for each in retriers if _takes_all(each["ErrorEquals"])), retriers[0])
+    if len(retriers) > 1 or not _takes_all(
+        chosen["ErrorEquals"], limited="TimeoutSeconds" in state
+    ):
+        writer.report(
             "CX-RETRY",
-            "every failure is tried again, as often as one number says",
+            "every failure is attempted again, as often as one number says",
             where,
-            "that of the first retrier for all errors, else of the first one",
+            "the number of the first retrier for all errors, else of the first one",
+            Severity.ERROR,
         )
-    chosen = chosen or retriers[0]
     count = chosen.get("MaxAttempts", 3)
     if type(count) is not int:
-        state.lost("CX-RETRY", "no number of attempts is computed", where, "3")
+        writer.report("CX-RETRY", "a computed number of attempts is 3", where, None, Severity.ERROR)
         count = 3
     if count and any(_number(each, "IntervalSeconds", 1) for each in retriers):
-        state.lost("CX-DELAY", "a task is tried again at once", where)
+        writer.report("CX-DELAY", "a task is attempted again at once", where)
     return count
 
 
-def caught(state: State, given: Value) -> Iterator[Way]:
-    """Lead a failure where the document does, as far as a chain can.
+def catch(writer: StepWriter, task: dict[str, Json], given: Term) -> Iterator[Transition]:
+    """Let a failure lead where the document says, as far as a chain can.
 
-    *given* is the input of the task that was added last.
+    Args:
+        writer: The writer of the step.
+        task: Its task.
+        given: The input of the task.
     """
-    catchers = [each for _, each in handlers(state.value, "Catch")]
-    if not catchers:
+    handlers = writer.step.handlers
+    if not handlers:
         return
-    index = _chosen(catchers)
-    chosen = catchers[index]
-    if len(catchers) > 1 or not _takes_all(chosen, _limited(state)):
-        state.lost("CX-CATCH", "every failure leads to one task", state.at("Catch"), chosen["Next"])
-    here = state.knowing(_failed(state, given))
-    found = _caught(here, chosen, index)
-    variables = assigned(here, chosen, Reader(here.env, CAUGHT, caught=True))
-    if "last_error" in roots(found):
-        state.lost(
-            "CX-CATCH",
-            "of an error one text is left: which task failed, and why",
-            state.at("Catch", index),
-            "{{.last_error}}",
-        )
-    target = str(chosen["Next"])
-    state.then([], state.chain.id(target) if target in state.chain.states else None)
-    yield target, Env(found, here.env.flow, variables)
+    chosen = _chosen(handlers)
+    limited = "TimeoutSeconds" in writer.step.state
+    if len(handlers) > 1 or not _takes_all(chosen.errors, limited=limited):
+        where = writer.at("Catch")
+        told = "every failure leads to one task"
+        writer.report("CX-CATCH", told, where, chosen.target, Severity.ERROR)
+    failed = StepWriter(writer.chain, writer.step, _failed(writer, given))
+    cause = Cause("CX-CATCH", chosen.pointer)
+    data = failed.resolve(chosen.output, cause)
+    new = {name: failed.resolve(term, cause) for name, term in chosen.assign.items()}
+    if any(each == CAUGHT for each in walk(data)):
+        told = "of an error one text is left: which task failed, and why"
+        writer.report("CX-CATCH", told, chosen.pointer, "{{.last_error}}")
+    known = failed.known
+    if chosen.target in writer.chain.flow.steps:  # else a template names it once it is filled in
+        set_failure(task, goto(writer.chain, chosen.target))
+    yield Transition(chosen.target, Knowledge(data, known.flow, assign(known, new)))
 
 
-def _chosen(catchers: Sequence[Mapping[str, Any]]) -> int:
-    """Return the position of the catcher that takes the most."""
-    index = next((n for n, each in enumerate(catchers) if _takes_all(each, True)), None)
-    if index is None:
-        index = next((n for n, each in enumerate(catchers) if _takes_all(each)), 0)
-    return index
+def _chosen(handlers: Sequence[Handler]) -> Handler:
+    """Return the handler that takes the most errors."""
+    everything = (each for each in handlers if _ALL in each.errors)
+    tasks = (each for each in handlers if _takes_all(each.errors))
+    return next(everything, None) or next(tasks, None) or handlers[0]
 
 
-def _failed(state: State, given: Value) -> Env:
-    """Return what is known once the task has failed: it leaves its input under its own name."""
-    id = state.id
-    if given == state.env.flow:
-        return renamed(state.env, id)
-    env = renewed(state.env, id)
-    same = given == state.env.data
-    return Env(Part(id) if same else env.data, Part(id), env.variables)
+def _failed(writer: StepWriter, given: Term) -> Knowledge:
+    """Return what is known once a task has failed: it leaves its input under its own name."""
+    if given == writer.known.flow:
+        return name_flow(writer.known, writer.id)
+    known = renew(writer.known, writer.id)
+    own = variable(writer.id)
+    return Knowledge(own if given == writer.known.data else known.data, own, known.variables)
 
 
-def _caught(here: State, catcher: Mapping[str, Any], index: int) -> Value:
-    """Return the data behind a catcher."""
-    if not here.jsonata:
-        return resulting(here, here.env.data, catcher, CAUGHT, "Catch", index, "ResultPath")
-    reader = here.reader(("CX-CATCH", here.at("Catch", index, "Output")), caught=True)
-    return reader.structure(catcher["Output"]) if "Output" in catcher else CAUGHT
+def _takes_all(errors: Sequence[str], *, limited: bool = False) -> bool:
+    """Return whether a retrier or catcher takes every error; *limited* if a task may time out."""
+    return _ALL in errors or (_TASKS in errors and (not limited or "States.Timeout" in errors))
 
 
-def _limited(state: State) -> bool:
-    return "TimeoutSeconds" in state.value
-
-
-def _takes_all(holder: Mapping[str, Any], strictly: bool = False) -> bool:
-    """Whether a retrier or catcher takes every error; without *strictly* a timeout aside."""
-    names = holder.get("ErrorEquals", ())
-    return "States.ALL" in names or (not strictly and "States.TaskFailed" in names)
-
-
-def _number(holder: Mapping[str, Any], field: str, default: float) -> float:
-    value = holder.get(field, default)
-    return value if type(value) in (int, float) else default
+def _number(holder: Mapping[str, Any], field: str, otherwise: float) -> float:
+    value = holder.get(field, otherwise)
+    return value if type(value) in (int, float) else otherwise

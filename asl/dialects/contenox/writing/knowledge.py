@@ -1,140 +1,207 @@
-"""What is known of all data in front of a state, and how that changes from task to task."""
+"""What is known of all data in front of a step, and how that changes from task to task.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+A chain has no document that all tasks share: what moves along is the output of the task before, and
+every task leaves its own under its name. So the data of a document is followed as terms whose paths
+begin at variables of the chain.
+"""
 
-from asl.dialects.contenox.writing.values import (
-    Members,
-    Moving,
-    Part,
-    Text,
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from asl.dialects.terms import (
+    Literal,
+    Path,
+    Record,
+    Term,
     Unknown,
-    Value,
-    Why,
-    at,
-    roots,
+    member,
+    paths_of,
+    replace,
+    walk,
 )
 
-__all__ = ["Env", "Variables", "joined", "renamed", "renewed"]
+__all__ = [
+    "GIVEN",
+    "STALE",
+    "Cause",
+    "Knowledge",
+    "Lost",
+    "assign",
+    "causes",
+    "enter",
+    "is_moving",
+    "is_variable",
+    "join",
+    "moving",
+    "name_flow",
+    "renew",
+    "variable",
+]
 
-Variables: TypeAlias = tuple[tuple[str, Value], ...]
-"""The variables of the document by their names, in order."""
-STALE: Final = Unknown()
+
+class Cause(NamedTuple):
+    """Why a chain cannot express a value: the code of the loss, and its place in the document."""
+
+    code: str
+    pointer: str
 
 
 @dataclass(frozen=True, slots=True)
-class Env:
-    """The data of a state, what moves along in the chain at that point, and the variables."""
+class Lost(Unknown):
+    """A value that no variable of the chain holds.
 
-    data: Value
-    flow: Value
-    variables: Variables = ()
+    Attributes:
+        cause: Where it was lost; None if that is where it is read.
+    """
 
-    def variable(self, name: str) -> Value:
+    cause: Cause | None = None
+
+
+STALE: Final = Lost("")
+_VARIABLE: Final = "."
+_MOVING: Final = ">"
+
+
+def variable(name: str) -> Path:
+    """Return the variable of a chain with this name."""
+    return Path(f"{_VARIABLE}{name}")
+
+
+def moving(state: str) -> Path:
+    """Return what moves along into a state that several tasks lead to."""
+    return Path(f"{_MOVING}{state}")
+
+
+def is_variable(term: Term) -> bool:
+    """Return whether a term is a variable of the chain as a whole."""
+    return isinstance(term, Path) and term.root.startswith(_VARIABLE) and not term.steps
+
+
+def is_moving(term: Term) -> bool:
+    """Return whether a term lies in what moves along, whichever task has made it."""
+    return isinstance(term, Path) and term.root.startswith(_MOVING)
+
+
+GIVEN: Final = variable("input")
+"""The input of a chain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What is known in front of a step.
+
+    Attributes:
+        data: The data of the document.
+        flow: What moves along in the chain.
+        variables: The variables of the document by their names, in order.
+    """
+
+    data: Term
+    flow: Term
+    variables: tuple[tuple[str, Term], ...] = ()
+
+    def variable(self, name: str) -> Term:
         """Return a variable of the document."""
-        return dict(self.variables).get(name, Unknown())
-
-    def assigned(self, new: Mapping[str, Value]) -> Variables:
-        """Return the variables after an assignment."""
-        return tuple(sorted({**dict(self.variables), **new}.items()))
+        return dict(self.variables).get(name, STALE)
 
 
-def _without(value: Value, root: str | Moving) -> Value:
-    """Return a value in which nothing refers to a variable that is about to be something else."""
-    if root not in roots(value):
-        return value
-    if isinstance(value, Members):
-        base = None if value.base is None else _without(value.base, root)
-        members = ((key, _without(each, root)) for key, each in value.members)
-        return replace(value, base=base, members=tuple(members))
-    return STALE
+def causes(term: Term) -> list[Cause | None]:
+    """Return why parts of a value are lost, None for a reason where it is read."""
+    found = (each for each in walk(term) if isinstance(each, Unknown))
+    return [*dict.fromkeys(each.cause if isinstance(each, Lost) else None for each in found)]
 
 
-def renamed(env: Env, id: str) -> Env:
-    """Return what is known once what moves along has got the name of a task."""
-    flow = env.flow
-
-    def new(value: Value) -> Value:
-        if value == flow:
-            return Part(id)
-        if isinstance(value, Part) and isinstance(flow, Part) and value.root == flow.root:
-            length = len(flow.path)
-            if value.path[:length] == flow.path:
-                return Part(id, value.path[length:])
-        if isinstance(value, Members):
-            base = None if value.base is None else new(value.base)
-            members = tuple((key, new(each)) for key, each in value.members)
-            return replace(value, base=base, members=members)
-        if isinstance(value, Text):
-            parts = tuple(map(new, value.parts))
-            return STALE if STALE in parts else Text(parts)
-        return _without(value, id)
-
-    variables = tuple((name, new(each)) for name, each in env.variables)
-    return Env(new(env.data), Part(id), variables)
+def assign(known: Knowledge, new: Mapping[str, Term]) -> tuple[tuple[str, Term], ...]:
+    """Return the variables of the document after an assignment."""
+    return tuple(sorted({**dict(known.variables), **new}.items()))
 
 
-def renewed(env: Env, root: str) -> Env:
-    """Return what is known before a task makes its variable anew."""
-    before = Moving(f"{root} before")
-    if env.flow == Part(root):
-        env = _moved(_gone(env, before), root, before)
-    return _gone(env, root)
+def enter(known: Knowledge, data: Term, flow: Term, new: Mapping[str, Term]) -> Knowledge:
+    """Return what is known behind a step that makes this data, and assigns variables."""
+    return Knowledge(data, flow, assign(known, new))
 
 
-def _gone(env: Env, root: str | Moving) -> Env:
-    variables = tuple((name, _without(each, root)) for name, each in env.variables)
-    return Env(_without(env.data, root), _without(env.flow, root), variables)
+def _forget(term: Term, root: str) -> Term:
+    """Return a term without what reads a variable that is about to be something else."""
+    return replace(term, lambda each: STALE if _has_root(each, root) else None)
 
 
-def _moved(env: Env, root: str, before: Moving) -> Env:
-    """Return what is known when a variable is not called by its name any more."""
-
-    def new(value: Value) -> Value:
-        if isinstance(value, Part) and value.root == root:
-            return Part(before, value.path)
-        if isinstance(value, Members):
-            base = None if value.base is None else new(value.base)
-            members = tuple((key, new(each)) for key, each in value.members)
-            return replace(value, base=base, members=members)
-        return value
-
-    variables = tuple((name, new(each)) for name, each in env.variables)
-    return Env(new(env.data), new(env.flow), variables)
+def _has_root(term: Term, root: str) -> bool:
+    if isinstance(term, Record):
+        return False  # what else it holds is still known
+    return any(each.root == root for each in paths_of(term))
 
 
-def _cause(one: Value, other: Value) -> tuple[Why, bool]:
-    """Return why nothing says what two ways lead to, and whether only one of them is why."""
-    reasons = [getattr(each, "why", None) for each in (one, other)]
-    partly = any(getattr(each, "partly", False) for each in (one, other))
-    return reasons[0] or reasons[1], partly or reasons[0] != reasons[1]
+def _replaced(known: Knowledge, old: Term, new: Path) -> Knowledge:
+    """Return what is known when a value is found elsewhere, with everything within it."""
+
+    def change(term: Term) -> Term | None:
+        if term == old:
+            return new
+        if isinstance(term, Path) and isinstance(old, Path) and term.root == old.root:
+            length = len(old.steps)
+            if term.steps[:length] == old.steps:
+                return Path(new.root, (*new.steps, *term.steps[length:]))
+        return None
+
+    return _changed(known, lambda term: replace(term, change))
 
 
-def joined(state: str, old: Env, new: Env) -> Env:
-    """Return what is known in a state that two ways lead to."""
-    moving = Moving(state)
-    same = old.flow == new.flow and moving not in roots(new.flow)
-    flow: Value = old.flow if same else Part(moving)
+def _changed(known: Knowledge, change: Callable[[Term], Term]) -> Knowledge:
+    variables = tuple((name, change(each)) for name, each in known.variables)
+    return Knowledge(change(known.data), change(known.flow), variables)
 
-    def both(one: Value, other: Value) -> Value:
+
+def name_flow(known: Knowledge, task: str) -> Knowledge:
+    """Return what is known once what moves along is the output of a task that hands it on."""
+    own, between = variable(task), moving(f"{task} after")
+    found = _replaced(known, known.flow, between)
+    found = _changed(found, lambda term: _forget(term, own.root))
+    return _replaced(found, between, own)
+
+
+def renew(known: Knowledge, task: str) -> Knowledge:
+    """Return what is known before a task makes its variable again."""
+    own = variable(task)
+    if known.flow == own:  # its old value still moves along
+        known = _replaced(known, own, moving(f"{task} before"))
+    return _changed(known, lambda term: _forget(term, own.root))
+
+
+def join(state: str, old: Knowledge, new: Knowledge) -> Knowledge:
+    """Return what is known in a state that two transitions lead to."""
+    arriving = moving(state)
+    same = old.flow == new.flow and not _has_root(new.flow, arriving.root)
+    flow: Term = old.flow if same else arriving
+
+    def both(one: Term, other: Term) -> Term:
         if one == old.flow and other == new.flow:
             return flow
-        if one == other and moving not in roots(one):
+        if one == other and not any(each.root == arriving.root for each in paths_of(one)):
             return one
-        if isinstance(one, Members) != isinstance(other, Members):
+        one, other = _opened(one), _opened(other)
+        if isinstance(one, Record) != isinstance(other, Record):
             # What has grown is still based on what it was.
-            one = Members(one, ()) if isinstance(one, Part) else one
-            other = Members(other, ()) if isinstance(other, Part) else other
-        if isinstance(one, Members) and isinstance(other, Members):
+            one = Record(one, ()) if isinstance(one, Path) else one
+            other = Record(other, ()) if isinstance(other, Path) else other
+        if isinstance(one, Record) and isinstance(other, Record):
             base = None
             if one.base is not None or other.base is not None:
                 base = both(one.base or STALE, other.base or STALE)
             names = dict.fromkeys(key for key, _ in (*one.members, *other.members))
-            pairs = ((name, both(at(one, (name,)), at(other, (name,)))) for name in names)
-            return Members(base, tuple(pairs), *_cause(one, other))
-        return Unknown(*_cause(one, other))
+            pairs = ((each, both(member(one, (each,)), member(other, (each,)))) for each in names)
+            return Record(base, tuple(pairs))
+        found = [each for each in (*causes(one), *causes(other)) if each is not None]
+        return Lost("", found[0] if found else None)
 
     names = dict(old.variables).keys() & dict(new.variables).keys()
     variables = ((name, both(old.variable(name), new.variable(name))) for name in sorted(names))
-    return Env(both(old.data, new.data), flow, tuple(variables))
+    return Knowledge(both(old.data, new.data), flow, tuple(variables))
+
+
+def _opened(term: Term) -> Term:
+    """Return an object that is written out as a record."""
+    if isinstance(term, Literal) and isinstance(term.value, dict):
+        return Record(None, tuple((key, Literal(each)) for key, each in term.value.items()))
+    return term

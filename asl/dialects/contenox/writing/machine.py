@@ -1,93 +1,130 @@
-"""The states of a document as tasks: each is looked at until nothing new is learnt of its data."""
+"""The steps of a document as tasks: each is visited until nothing new is learned of its data."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Final
 
+from asl.core.diagnostics import Severity
 from asl.core.values import Json
-from asl.dialects.contenox.writing.chain import Chain, pointer
-from asl.dialects.contenox.writing.fields import report
-from asl.dialects.contenox.writing.knowledge import Env, joined
-from asl.dialects.contenox.writing.state import State, Way
-from asl.dialects.contenox.writing.values import Moving, Part, Unknown, Value
+from asl.dialects.contenox.writing.chain import LEFT_OUT, Chain
+from asl.dialects.contenox.writing.knowledge import GIVEN, STALE, Knowledge, join, moving
+from asl.dialects.contenox.writing.states import CALLED, FIELDS, write_step
+from asl.dialects.contenox.writing.steps import StepWriter
+from asl.dialects.contenox.writing.transitions import Transition
+from asl.dialects.lowering import WorkStep, fold
+from asl.dialects.terms import Term
+from asl.states.schemas import inert_fields
 
-__all__ = ["GIVEN", "Kind", "Machine"]
+__all__ = ["OF_ALL", "Machine"]
 
-GIVEN: Final = Part("input")
-"""What a chain is given."""
 ROUNDS: Final = 40
-"""How often a state is looked at, until everything about its data is taken as unknown."""
-Handler: TypeAlias = Callable[[State], Iterable[Way]]
-
-
-class Kind(NamedTuple):
-    """How a state type is written: a row of the table.
-
-    `write(state)` adds the tasks of a state and yields where it leads. `fields` are those that it
-    deals with, beside those of all states; None where it reports the state as a whole.
-    """
-
-    write: Handler
-    fields: frozenset[str] | None = None
+"""How often a step is visited until everything about its data is taken as lost."""
+OF_ALL: Final = frozenset(
+    (
+        *("Type", "QueryLanguage", "Next", "End", "InputPath", "OutputPath", "ResultSelector"),
+        *("ResultPath", "Parameters", "Arguments", "Output", "Assign"),
+    )
+)
+"""Fields of all states that are written, or reported where they have an effect."""
 
 
 class Machine:
-    """All states of the document of a chain."""
+    """All steps of a chain under construction.
 
-    def __init__(self, chain: Chain, kinds: Mapping[str, Kind], given: Value = GIVEN) -> None:
+    Args:
+        chain: The chain.
+        given: The data in which a run begins, over the variables of the chain.
+    """
+
+    def __init__(self, chain: Chain, given: Term = GIVEN) -> None:
         self.chain = chain
-        self.kinds = kinds
         self.given = given
-        """The data in which a document begins."""
-        self.start: str = chain.value["StartAt"]
+        self.folded = fold(chain.flow, lambda step: False).steps
 
-    def written(self) -> dict[str, Json]:
-        """Return the chain with the tasks of all states that are reached."""
-        chain = self.chain
-        self.learn()
-        chain.begun()
-        others = (name for name in chain.states if name != self.start and name in chain.envs)
-        reached = dict.fromkeys([self.start, *others])
-        for name in reached:
-            for _ in self.looked_at(name):
-                pass
-        self.told(reached)
-        return chain.written()
+    def write(self) -> dict[str, Json]:
+        """Return the chain with the tasks of all steps that are reached."""
+        apart = -1
+        while apart < len(self.chain.apart):
+            apart = len(self.chain.apart)
+            self.learn()
+            self.chain.begin()
+            reached = self.visit_all()
+        self.report_names(reached)
+        return self.chain.written()
+
+    def step(self, name: str) -> WorkStep:
+        """Return a step, with the exits of a Choice behind it if its answer selects them."""
+        found = self.chain.flow.steps[name]
+        calls = found.kind == "Task" or found.kind in CALLED
+        return self.folded[name] if calls and name not in self.chain.apart else found
 
     def learn(self) -> None:
-        """Follow the data along all ways, until nothing new is learnt."""
-        envs = self.chain.envs
-        envs[self.start] = Env(self.given, GIVEN)
-        seen: dict[str, int] = {}
-        todo = {self.start: None}  # in order
+        """Follow the data along all transitions, until nothing new is learned."""
+        known, start = self.chain.known, self.chain.flow.start
+        known.clear()
+        known[start] = Knowledge(self.given, GIVEN)
+        visits: dict[str, int] = {}
+        todo = {start: None}  # in order
         while todo:
             name = next(iter(todo))
             del todo[name]
-            seen[name] = seen.get(name, 0) + 1
-            for target, env in self.looked_at(name):
-                if target not in self.chain.states:
-                    continue  # a template says it once it is filled in
-                old = envs.get(target)
-                new = env if old is None else joined(target, old, env)
-                if seen.get(target, 0) > ROUNDS:
-                    new = Env(Unknown(), Part(Moving(target)))
+            visits[name] = visits.get(name, 0) + 1
+            for target, arriving in self.visit(name):
+                if target not in self.chain.flow.steps:
+                    continue  # a template names it once it is filled in
+                old = known.get(target)
+                new = arriving if old is None else join(target, old, arriving)
+                if visits.get(target, 0) > ROUNDS:
+                    new = Knowledge(STALE, moving(target))
                 if new != old:
-                    envs[target] = new
+                    known[target] = new
                     todo.setdefault(target)
 
-    def looked_at(self, name: str) -> Iterator[Way]:
-        """Write a state with what is known about its data; yield where it leads."""
-        state = State(self.chain, name, self.chain.envs[name])
-        kind = self.kinds[str(state.value.get("Type"))]
-        report(state, kind.fields)
-        yield from kind.write(state)
-
-    def told(self, reached: Mapping[str, object]) -> None:
-        """Say which states have another name there, and which are left out."""
+    def visit_all(self) -> Mapping[str, None]:
+        """Write the steps that are reached, the first one in front; return their names."""
         chain = self.chain
-        for name, id in chain.ids.items():
-            if name in chain.states and id != name and name in reached:
-                chain.lost("L-NAME", f"no task can be called {name!r}", pointer(name), f"{id!r}")
-        for name in chain.states:
-            if name not in reached:
-                message = "no transition of the chain leads here any more"
-                chain.lost("L-DROPPED", message, pointer(name), "the state is left out")
+        others = (name for name in chain.flow.steps if name in chain.known)
+        reached = dict.fromkeys([chain.flow.start, *others])
+        for name in reached:
+            for _ in self.visit(name):
+                pass
+            chain.tasks += chain.added
+            chain.added = []
+        return reached
+
+    def visit(self, name: str) -> Iterator[Transition]:
+        """Write a step with what is known about its data; yield where it leads."""
+        writer = StepWriter(self.chain, self.step(name), self.chain.known[name])
+        if FIELDS.get(writer.step.kind):  # of others everything is reported that is lost
+            _report_fields(writer)
+        yield from write_step(writer)
+
+    def report_names(self, reached: Mapping[str, None]) -> None:
+        """Report the steps that have another name there, and those that are left out."""
+        chain = self.chain
+        folded = {*chain.selecting.values()}
+        for name, step in chain.flow.steps.items():
+            if name not in reached and not self.is_folded(step, folded - chain.apart):
+                told = "no transition of the chain leads here any more"
+                chain.report("L-DROPPED", told, step.pointer, "the state is left out")
+            elif chain.id(name) != name and name in reached:
+                told = f"no task can be called {name!r}"
+                chain.report("L-NAME", told, step.pointer, f"{chain.id(name)!r}")
+
+    def is_folded(self, step: WorkStep, into: set[str]) -> bool:
+        """Return whether a Choice is written as the branches of a step in front."""
+        return any(
+            each.pointer.startswith(f"{step.pointer}/")
+            for name in into
+            for each in self.folded[name].exits
+        )
+
+
+def _report_fields(writer: StepWriter) -> None:
+    """Report the fields of a state that no task has."""
+    kind = writer.step.kind
+    written = OF_ALL | FIELDS[kind] | inert_fields(f"states:{kind}")
+    for field in writer.step.state:
+        if field not in written:
+            told = f"no task has {field.removesuffix('.$')!r}"
+            place = f"{writer.step.pointer}/{field}"
+            writer.report("CX-META", told, place, LEFT_OUT, Severity.ERROR)

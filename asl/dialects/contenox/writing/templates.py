@@ -1,54 +1,310 @@
-"""Values as a template says them: in an action, shown as a text, shown as JSON."""
+"""Terms as templates of Go: in an action, as a text, as JSON, as a condition."""
 
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json, compact
 from asl.dialects.contenox.functions.templates import parse
-from asl.dialects.contenox.writing.knowledge import Env
-from asl.dialects.contenox.writing.values import (
-    Constant,
-    Members,
-    Moving,
-    Part,
+from asl.dialects.contenox.writing.knowledge import GIVEN, is_moving
+from asl.dialects.terms import (
+    Call,
+    Choose,
+    Comparison,
+    Exists,
+    Items,
+    Literal,
+    Logic,
+    Negation,
+    Path,
+    Record,
+    Step,
+    Term,
     Text,
-    Value,
     as_text,
+    paths_of,
 )
+from asl.expr.text_matching import literal_pieces
 
-__all__ = ["as_json", "operand", "parses", "shown"]
+__all__ = ["EXPRESSIBLE", "Printer", "escaped", "literal", "parses"]
 
 _NAME: Final = re.compile(r"[^\W\d]\w*")
+_KINDS: Final[Mapping[str, str]] = {
+    "string": "string",
+    "number": "float64",
+    "boolean": "bool",
+    "array": "slice",
+    "object": "map",
+}
+"""The kinds of Go by the types of JSON."""
+_OBJECT: Final = f'"{_KINDS["object"]}"'
+_ORDERED: Final[Mapping[str, str]] = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+_FUNCTIONS: Final[Mapping[str, str]] = {
+    "lowercase": "lower",
+    "uppercase": "upper",
+    "trim": "trim",
+    "count": "len",
+}
+"""Functions of one argument, by their names in JSONata."""
 
 
-def operand(value: Value, env: Env) -> str | None:
-    """Return a value as it stands in an action of a template, None for what cannot."""
-    if isinstance(value, Constant):
-        return _literal(value.value)
-    if isinstance(value, Text):
-        parts = [operand(each, env) for each in value.parts]
-        return None if None in parts else f"print {' '.join(map(_grouped, map(str, parts)))}"
-    if not isinstance(value, Part):
+EXPRESSIBLE: Final = frozenset(
+    (*_FUNCTIONS, "join", "lookup", "contains", "matches", "boolean", "type")
+)
+"""The functions of JSONata that templates have, in values or in conditions."""
+_MOST: Final = 8
+"""Values that one `eq` compares with."""
+
+
+class _Unprintable(Exception):
+    """A term has no form in a template."""
+
+
+@dataclass(frozen=True, slots=True)
+class Printer:
+    """Prints terms whose paths begin at variables of the chain.
+
+    Attributes:
+        flow: What moves along; the variable `previous_output` where it has no other name.
+        dot: The root of the value that a template is about; None for the variables.
+        lenient: Whether a path through an answer that is no object leads to nothing, as in
+            JSONata; without that it ends the run, as in JSONPath.
+    """
+
+    flow: Term
+    dot: str | None = None
+    lenient: bool = False
+
+    def operand(self, term: Term) -> str | None:
+        """Return a value as it stands in an action; None if no template has it."""
+        return _printed(self._operand, term)
+
+    def condition(self, term: Term) -> str | None:
+        """Return a condition of a template; None if no template has it."""
+        return _printed(self._condition, term)
+
+    def text(self, term: Term) -> str | None:
+        """Return a template that shows a value as a text; None if none does."""
+        return _printed(self._text, term)
+
+    def compared(self, path: Path) -> str | None:
+        """Return a template that shows a value which is compared; None if none does."""
+        shown, guards = self.text(path), self._guards(path)
+        if shown is None or not guards:
+            return shown
+        return f"{{{{if {_all(guards)}}}}}{shown}{{{{end}}}}"
+
+    def _guards(self, term: Term) -> list[str]:
+        """Return the conditions under which the paths within a term lead somewhere."""
+        if not self.lenient:
+            return []
+        holders = (
+            Path(path.root, path.steps[:end])
+            for path in paths_of(term)
+            if path.root != GIVEN.root
+            for end in range(len(path.steps))
+        )
+        return [f"kindIs {_OBJECT} {self._argument(each)}" for each in dict.fromkeys(holders)]
+
+    def json(self, term: Term) -> str | None:
+        """Return a template that shows a value as JSON; None if none does."""
+        return _printed(self._json, term)
+
+    # Values
+
+    def _operand(self, term: Term) -> str:
+        match term:
+            case Literal(dict() | list() as value):
+                return self._operand(_opened(value))
+            case Literal(value):
+                return literal(value)
+            case Items(items):
+                return " ".join(("list", *map(self._argument, items)))
+            case Record(None, members):
+                pairs = (f"{literal(key)} {self._argument(each)}" for key, each in members)
+                return " ".join(("dict", *pairs))
+            case Record(base, members) if base is not None:
+                found = f"deepCopy {self._argument(base)}"
+                for key, member in members:
+                    found = f"set {_grouped(found)} {literal(key)} {self._argument(member)}"
+                return found
+            case Text(parts):
+                return f"print {' '.join(_grouped(self._operand(each)) for each in parts)}"
+            case Path(root, steps):
+                return self._path(term, root, steps)
+            case Call("join", (values, separator)):
+                return f"join {self._argument(separator)} {self._argument(values)}"
+            case Call(name, (value,)) if name in _FUNCTIONS:
+                return f"{_FUNCTIONS[name]} {self._argument(value)}"
+            case Call("lookup", (value, Literal(step))) if isinstance(step, int | str):
+                return f"index {self._argument(value)} {literal(step)}"
+        raise _Unprintable
+
+    def _argument(self, term: Term) -> str:
+        return _grouped(self._operand(term))
+
+    def _path(self, term: Path, root: str, steps: tuple[Step, ...]) -> str:
+        if self.dot is not None:
+            if root != self.dot:
+                raise _Unprintable
+            if not steps:
+                return "."
+        elif is_moving(term):
+            if not isinstance(self.flow, Path) or self.flow != Path(root):
+                raise _Unprintable
+            steps = ("previous_output", *steps)
+        elif root.startswith("."):
+            steps = (root[1:], *steps)
+        else:
+            raise _Unprintable
+        if any(isinstance(step, int) and step < 0 for step in steps):
+            raise _Unprintable
+        if all(isinstance(step, str) and _NAME.fullmatch(step) for step in steps):
+            return "".join(f".{step}" for step in steps)
+        return f"index . {' '.join(literal(step) for step in steps)}"
+
+    # Texts
+
+    def _text(self, term: Term) -> str:
+        match term:
+            case Literal(value):
+                return escaped(as_text(value))
+            case Text(parts):
+                return "".join(self._text(each) for each in parts)
+            case Choose(condition, then, otherwise):
+                last = "" if otherwise is None else f"{{{{else}}}}{self._text(otherwise)}"
+                return f"{{{{if {self._condition(condition)}}}}}{self._text(then)}{last}{{{{end}}}}"
+        return f"{{{{{self._operand(term)}}}}}"
+
+    def _json(self, term: Term) -> str:
+        match term:
+            case Literal(value):
+                return escaped(compact(value))
+            case Record(None, members):
+                parts = (f"{escaped(compact(key))}: {self._json(each)}" for key, each in members)
+                return f"{{{', '.join(parts)}}}"
+        return f"{{{{toJson {self._argument(term)}}}}}"
+
+    # Conditions
+
+    def _condition(self, term: Term) -> str:
+        match term:
+            case Literal(bool(value)):
+                return "true" if value else "false"
+            case Logic(operator, parts):
+                return f"{operator} {' '.join(_grouped(self._condition(each)) for each in parts)}"
+            case Negation(condition):
+                return f"not {_grouped(self._condition(condition))}"
+            case Exists(Path(root, (*steps, str(key)))):
+                return self._exists(Path(root, tuple(steps)), key)
+            case Exists(value):
+                return f"ne {self._argument(value)} nil"
+            case Comparison():
+                return _all([*self._guards(term), self._comparison(term)])
+            case Call("contains", (value, part)):
+                return f"contains {self._argument(part)} {self._argument(value)}"
+            case Call("matches", (value, Literal(str(pattern)))):
+                return self._pattern(self._argument(value), pattern)
+            case Call("boolean", (value,)):
+                return self._condition(value)
+            case Path() | Call("lookup", _):
+                return _all([*self._guards(term), self._operand(term)])
+        raise _Unprintable
+
+    def _exists(self, holder: Path, key: str) -> str:
+        outer = []
+        if holder.steps and isinstance(holder.steps[-1], str):
+            outer = [self._exists(Path(holder.root, holder.steps[:-1]), holder.steps[-1])]
+        shown = self._argument(holder)
+        own = [f"kindIs {_OBJECT} {shown}", f"hasKey {shown} {literal(key)}"]
+        return _all([*outer, *own])
+
+    def _comparison(self, term: Comparison) -> str:
+        match term:
+            case Comparison("=", Call("type", (value,)), Literal(str(kind))) if kind in _KINDS:
+                return f"kindIs {literal(_KINDS[kind])} {self._argument(value)}"
+            case Comparison("=", Call("type", (value,)), Literal("null")):
+                return f"eq {self._argument(value)} nil"
+            case Comparison("in", value, Literal(list(items))) if 0 < len(items) <= _MOST:
+                return " ".join(("eq", self._argument(value), *map(_constant, items)))
+            case Comparison("in", value, items):
+                return f"has {self._argument(value)} {self._argument(items)}"
+            case Comparison("=" | "!=" as sign, left, Literal(constant)):
+                word = "eq" if sign == "=" else "ne"
+                return f"{word} {self._argument(left)} {_constant(constant)}"
+            case Comparison(kind="timestamp"):
+                raise _Unprintable
+        return self._relation(term)
+
+    def _relation(self, term: Comparison) -> str:
+        """Return a comparison of two values, which are of a kind if it is for such values only."""
+        sides = [
+            _constant(each.value) if isinstance(each, Literal) else self._argument(each)
+            for each in (term.left, term.right)
+        ]
+        word = {"=": "eq", "!=": "ne", **_ORDERED}[term.operator]
+        found = " ".join((word, *sides))
+        if term.kind is None:
+            return found
+        given = [
+            shown
+            for value, shown in zip((term.left, term.right), sides, strict=True)
+            if not isinstance(value, Literal)
+        ]
+        kind = literal(_KINDS[term.kind])
+        return _all([*(f"kindIs {kind} {each}" for each in given), found])
+
+    def _pattern(self, value: str, pattern: str) -> str:
+        parts = literal_pieces(pattern)
+        if len(parts) == 1:
+            return f"eq {value} {literal(parts[0])}"
+        first, *middle, last = parts
+        if len(middle) > 1 or (middle and (first or last)):
+            raise _Unprintable
+        tests = [f"kindIs {literal('string')} {value}"]
+        if middle:
+            tests.append(f"contains {literal(middle[0])} {value}")
+        if first:
+            tests.append(f"hasPrefix {literal(first)} {value}")
+        if last:
+            tests.append(f"hasSuffix {literal(last)} {value}")
+        if first and last:
+            tests.append(f"ge (len {value}) {len(first) + len(last)}")
+        return _all(tests)
+
+
+def _opened(value: dict[str, Json] | list[Json]) -> Term:
+    """Return an object or an array as a term of its members."""
+    if isinstance(value, list):
+        return Items(tuple(map(Literal, value)))
+    return Record(None, tuple((key, Literal(each)) for key, each in value.items()))
+
+
+def _all(tests: list[str]) -> str:
+    """Return a condition that holds where all of these do."""
+    return tests[0] if len(tests) == 1 else f"and {' '.join(map(_grouped, tests))}"
+
+
+def _printed(write: Callable[[Term], str], term: Term) -> str | None:
+    try:
+        found = write(term)
+    except (_Unprintable, RecursionError):
         return None
-    if isinstance(value.root, Moving):
-        if env.flow != Part(value.root):
-            return None
-        steps: tuple[str | int, ...] = ("previous_output", *value.path)
-    else:
-        steps = (value.root, *value.path)
-    if any(isinstance(step, int) and step < 0 for step in steps):
-        return None
-    if all(isinstance(step, str) and _NAME.fullmatch(step) for step in steps):
-        return "".join(f".{step}" for step in steps)
-    return f"index . {' '.join(str(_literal(step)) for step in steps)}"
+    return found
 
 
 def _grouped(action: str) -> str:
-    return f"({action})" if " " in action and action[0] not in '".' else action
+    return f"({action})" if " " in action and action[0] not in '("' else action
 
 
-def _literal(value: Json) -> str | None:
+def literal(value: Json) -> str:
+    """Return a value as a constant of a template.
+
+    Raises:
+        _Unprintable: The value is an object, an array or a number that is too long.
+    """
     if value is None:
         return "nil"
     if isinstance(value, str):
@@ -58,42 +314,22 @@ def _literal(value: Json) -> str | None:
     shown = compact(value)
     if isinstance(value, int | float) and re.fullmatch(r"-?\d{1,18}(\.\d{1,18})?", shown):
         return shown
-    return None
+    raise _Unprintable
 
 
-def shown(value: Value, env: Env) -> str | None:
-    """Return a value as part of a template that shows it as a text, None for what cannot."""
-    if isinstance(value, Constant):
-        return _escaped(as_text(value.value))
-    if isinstance(value, Text):
-        parts = [shown(each, env) for each in value.parts]
-        return None if None in parts else "".join(map(str, parts))
-    said = operand(value, env)
-    return None if said is None else f"{{{{{said}}}}}"
+def _constant(value: Json) -> str:
+    """Return what a value is compared with: numbers of data are floats in Go."""
+    shown = literal(value)
+    return f"{shown}.0" if type(value) is int else shown
 
 
-def as_json(value: Value, env: Env) -> str | None:
-    """Return a value as part of a template that shows it as JSON, None for what cannot."""
-    if isinstance(value, Constant):
-        return _escaped(compact(value.value))
-    if isinstance(value, Members):
-        if value.base is not None:
-            return None
-        parts = [(key, as_json(each, env)) for key, each in value.members]
-        if any(part is None for _, part in parts):
-            return None
-        return f"{{{', '.join(f'{_escaped(compact(key))}: {part}' for key, part in parts)}}}"
-    said = operand(value, env)
-    return None if said is None else f"{{{{toJson {_grouped(said)}}}}}"
-
-
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Return a text as it stands in a template; braces that would begin an action are shown."""
     return re.sub(r"\{(?=\{)|\{$", '{{"{"}}', text)
 
 
 def parses(template: str) -> bool:
-    """Whether a template is one."""
+    """Return whether a template can be read."""
     try:
         parse(template)
     except ExpressionFault:

@@ -1,65 +1,151 @@
-"""Where a state leads: to the task of another one, or to the end with the document's data."""
+"""Where a step leads: to the task of another step, or to the end with the data of the document."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from asl.core.diagnostics import Severity
+from asl.core.values import Json
 from asl.dialects.contenox.chain import END
-from asl.dialects.contenox.writing.inputs import inexpressible, sayable
-from asl.dialects.contenox.writing.knowledge import Env
-from asl.dialects.contenox.writing.outputs import output
-from asl.dialects.contenox.writing.state import State, Way, default
-from asl.dialects.contenox.writing.values import Members, Unknown, parts
+from asl.dialects.contenox.writing.branches import Rule, Selection, default
+from asl.dialects.contenox.writing.chain import Chain
+from asl.dialects.contenox.writing.knowledge import Cause, Knowledge, assign
+from asl.dialects.contenox.writing.steps import StepWriter
+from asl.dialects.lowering import Exit
+from asl.dialects.terms import Term
 
-__all__ = ["ended", "goto", "leave", "needed"]
+__all__ = [
+    "Transition",
+    "branch",
+    "goto",
+    "is_needed",
+    "leave",
+    "output",
+    "rules",
+    "set_failure",
+    "set_selection",
+    "set_transition",
+]
 
 
-def leave(state: State, env: Env) -> Iterator[Way]:
-    """Add the transition of the task that was added last; yield where the state leads."""
-    following = state.value.get("Next")
-    if following is None:
-        ended(state, env, "OutputPath")
-        return
-    state.then([default(goto(state, str(following)))])
-    yield str(following), env
+class Transition(NamedTuple):
+    """A step that may follow, and what is known when it does."""
+
+    target: str
+    known: Knowledge
 
 
-def goto(state: State, name: str) -> str:
-    """Return where a branch leads that leads to the state of a name."""
-    target = state.chain.states.get(name)
-    if target is None or (target["Type"] == "Succeed" and not needed(state, name)):
+def set_transition(task: dict[str, Json], branches: Sequence[Json]) -> None:
+    """Give a task its branches."""
+    task["transition"] = {**_transition(task), "branches": [*branches]}
+
+
+def set_failure(task: dict[str, Json], goto: str) -> None:
+    """Give a task the one that follows its failure."""
+    task["transition"] = {"on_failure": goto, **_transition(task)}
+
+
+def _transition(task: dict[str, Json]) -> dict[str, Json]:
+    found = task.get("transition")
+    return found if isinstance(found, dict) else {}
+
+
+def output(writer: StepWriter, result: Term | None = None) -> Term:
+    """Return the data behind a step, from its answer if it has one."""
+    step = writer.step
+    place = writer.at("Output", "OutputPath", "ResultSelector", "ResultPath", "Parameters")
+    code = "CX-SELECTOR" if place.endswith("/ResultSelector") else "CX-OUTPUT"
+    if step.kind in ("Pass", "Checkpoint") and code == "CX-OUTPUT":
+        code = "CX-PASS"
+    return writer.resolve(step.output, Cause(code, place), result)
+
+
+def goto(chain: Chain, name: str) -> str:
+    """Return where a branch to a step leads."""
+    step = chain.flow.steps.get(name)
+    if step is None or (step.kind == "Succeed" and not is_needed(chain, name)):
         return END
-    return state.chain.id(name)
+    return chain.id(name)
 
 
-def needed(state: State, name: str) -> bool:
-    """Whether a Succeed has a task: what it gives is not what has moved along.
+def is_needed(chain: Chain, name: str) -> bool:
+    """Return whether a Succeed has a task: its output is not what has moved along.
 
     A failure leads to a task as well, and a chain begins with one.
     """
-    chain = state.chain
-    env = chain.envs.get(name)
-    if env is None or name in chain.entries:
+    known = chain.known.get(name)
+    if known is None or name in chain.entries:
         return name in chain.entries
-    return output(State(chain, name, env)) != env.flow
+    return output(StepWriter(chain, chain.flow.steps[name], known)) != known.flow
 
 
-def ended(state: State, env: Env, field: str) -> None:
-    """End the chain with the data of the document, which *field* has shaped."""
-    if env.data == env.flow:
-        state.then([default(END)])
-        return
-    last = state.knowing(env)
-    where = state.at(field) if field in state.value else state.at()
-    found = sayable(last, env.data, "CX-OUTPUT", where)
-    if found is None:
-        if isinstance(env.data, Members) and Unknown not in map(type, parts(env.data)):
-            told = "a chain ends with what moves along; all other data stays in its variables"
-            state.lost("CX-OUTPUT", told, where, None, Severity.WARNING)
-        else:
-            inexpressible(last, env.data, "CX-OUTPUT", where)
-        state.then([default(END)])
-        return
-    id = state.chain.id(f"{state.name}:end")
-    state.then([default(id)])
-    state.add({"id": id, "handler": "noop", **found})
-    state.then([default(END)])
+def rules(
+    writer: StepWriter, behind: Term, result: Term | None, known: Knowledge | None = None
+) -> list[Rule]:
+    """Return the exits of a step, with their conditions over the variables of the chain.
+
+    Args:
+        writer: The writer of the step.
+        behind: The data behind the step.
+        result: Its answer, None without one.
+        known: What is known behind it; None while that is not settled.
+    """
+    found = []
+    for each in writer.step.exits:
+        condition = None
+        if each.condition is not None:
+            own = writer.step.kind == "Approval" and each.pointer.startswith(writer.step.pointer)
+            data = writer.known.data if own else behind
+            cause = Cause("CX-OPERATOR", each.pointer)
+            condition = writer.resolve(each.condition, cause, result, data)
+        found.append(Rule(condition, _target(writer, each, known)))
+    return found
+
+
+def _target(writer: StepWriter, exit: Exit, known: Knowledge | None) -> str:
+    if exit.target is not None:
+        return goto(writer.chain, exit.target)
+    return END if known is None else end(writer, known)
+
+
+def leave(writer: StepWriter, known: Knowledge) -> Iterator[Transition]:
+    """Yield where the exits of a step lead; *known* is what is known behind it."""
+    for each in writer.step.exits:
+        if each.target is None:
+            continue
+        cause = Cause("CX-OUTPUT", each.pointer)
+        data = known.data
+        if each.output is not None:
+            data = writer.resolve(each.output, cause, data=known.data)
+        new = {
+            name: writer.resolve(term, cause, data=known.data) for name, term in each.assign.items()
+        }
+        yield Transition(each.target, Knowledge(data, known.flow, assign(known, new)))
+
+
+def branch(writer: StepWriter, task: dict[str, Json], known: Knowledge) -> Iterator[Transition]:
+    """Let the one exit of a step follow a task."""
+    for each in writer.step.exits:
+        set_transition(task, [default(_target(writer, each, known))])
+    yield from leave(writer, known)
+
+
+def end(writer: StepWriter, known: Knowledge) -> str:
+    """Return where a branch leads that ends the chain with the data of the document."""
+    if known.data == known.flow:
+        return END
+    last = StepWriter(writer.chain, writer.step, known)
+    where = writer.at("Output", "OutputPath", "ResultPath", "ResultSelector")
+    fields = last.express(known.data, "CX-OUTPUT", where, ends=True)
+    if fields is None:
+        return END
+    id = writer.chain.id(f"{writer.step.name} output")
+    task: dict[str, Json] = {"id": id, "handler": "noop", **fields}
+    set_transition(task, [default(END)])
+    if task not in writer.chain.added:
+        writer.chain.added.append(task)
+    return id
+
+
+def set_selection(selection: Selection, task: dict[str, Json]) -> None:
+    """Let a task select its branches by the text that it evaluates to."""
+    task["output_template"] = selection.template
+    set_transition(task, selection.branches)
