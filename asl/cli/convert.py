@@ -17,6 +17,7 @@ from asl.cli.arguments import (
     split_pair,
 )
 from asl.cli.console import Exit
+from asl.cli.explanation import explanation_json, write_explanation
 from asl.core.diagnostics import InvalidDocument, Report, Severity
 from asl.core.errors import AslError
 from asl.core.render.formats import RENDERERS
@@ -43,6 +44,10 @@ ENDINGS: Final = (".asl.json", ".asl.yaml", ".asl.yml", ".json", ".yaml", ".yml"
     help="Format of the report of losses on standard error.",
 )
 @click.option("--strict", is_flag=True, help="Write nothing if the conversion changes behaviour.")
+@click.option(
+    "--explain", is_flag=True, help="Show each state beside its counterpart, with the losses."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the explanation as JSON.")
 @click.option(
     "--no-implicit-retry", is_flag=True, help="Omit the retries that a platform makes by default."
 )
@@ -74,6 +79,8 @@ def convert_command(
     force: bool,
     form: str,
     strict: bool,
+    explain: bool,
+    as_json: bool,
     no_implicit_retry: bool,
     renamed: tuple[str, ...],
     names: str | None,
@@ -89,6 +96,8 @@ def convert_command(
         asl convert flows/*.yaml --to asl -o converted/
         asl convert flow.asl.json --to amazon --as Judge=arn:aws:lambda:eu-west-1:1:function:judge
 
+    With --explain nothing is written but the comparison of DOC with its conversion.
+
     Several documents need a folder as --output. Exits with 3 if a DOC has errors or, with --strict,
     losses; the other documents are written.
     """
@@ -96,6 +105,9 @@ def convert_command(
         origin["reading"] = {**origin["reading"], "implicit_retry": False}
     writing = _writer_options(renamed, names, tools, chain)
     dialect(to)
+    _check_usage(documents, output, explain=explain, as_json=as_json)
+    if explain:
+        return _explain(documents[0], to, writing, origin, as_json=as_json)
     targets = _targets(documents, output, to)
     batch, unread = _Batch(strict), 0
     for name, target in targets.items():
@@ -118,6 +130,37 @@ def convert_command(
         done = len(targets) - batch.refused - unread
         console.print_message(f"asl: wrote {done} of {len(targets)} documents to {output}")
     return Exit.USAGE if unread else Exit.INVALID if batch.refused else Exit.OK
+
+
+def _check_usage(
+    documents: tuple[str, ...], output: str | None, *, explain: bool, as_json: bool
+) -> None:
+    """Check the options of an explanation.
+
+    Raises:
+        UsageError: `--json` without `--explain`, or that with several documents or an output.
+    """
+    if as_json and not explain:
+        raise click.UsageError("--json prints an explanation: add --explain")
+    if explain and (len(documents) != 1 or output is not None):
+        raise click.UsageError("--explain takes one document, and no --output")
+
+
+def _explain(
+    name: str, to: str, writing: Mapping[str, Any], origin: Origin, *, as_json: bool
+) -> Exit:
+    """Print the explanation of the conversion of one document."""
+    document = read_document(name, origin)
+    try:
+        conversion = convert_document(document, to, writing)
+    except InvalidDocument as refusal:
+        console.print_report([refusal.report])
+        return Exit.INVALID
+    if as_json:
+        console.write_result(console.as_text(explanation_json(document, conversion)))
+    else:
+        write_explanation(document, conversion)
+    return Exit.OK
 
 
 def _writer_options(
