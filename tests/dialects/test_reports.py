@@ -17,9 +17,9 @@ MOST = {"asl": 3, "amazon": 3, "codemie": 3, "contenox": 6, "flujo": 6}
 """The median number of warnings that a report of a conversion to a language may have."""
 EXCEEDING = {
     ("asl", "codemie"): 4,
-    ("codemie", "flujo"): 9,
+    ("codemie", "amazon"): 4,
     ("contenox", "codemie"): 5,
-    ("flujo", "codemie"): 5,
+    ("flujo", "codemie"): 4,
 }
 """What it still is for some pairs; these numbers only fall."""
 EACH = 4
