@@ -127,6 +127,8 @@ class Dialect(NamedTuple):
             part and its source (null if there is none). None if the part needs no description.
         takes_prompts: Whether documents define their agents: the writer takes `prompts`, the system
             prompts of agents by their names, and reports what is unknown.
+        takes_agents: Whether the writer also takes `agents`, the definitions of agents by their
+            names.
         coverage: Fields that the writer supports. Without a declaration every conversion fails.
         agents: Agents that the value of a document read from the dialect defines, by their names.
         namespace: Name of the dialect within documents: the member of `Metadata` with the data of
@@ -168,6 +170,7 @@ class Dialect(NamedTuple):
     json_schema: Callable[[], Mapping[str, Json] | None] = _no_schema
     file_ending: str = ".yaml"
     meanings: Callable[[], Meanings] = _no_meanings
+    takes_agents: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from asl.core.errors import AslError
 from asl.core.pointers import escape, resolve_pointer
 from asl.core.printable import is_printable
 from asl.core.values import Json, excerpt
+from asl.dialects import agent_definitions
 from asl.dialects.base import Conversion
 from asl.dialects.choice_rules import simplify
 from asl.dialects.coverage import write
@@ -135,7 +136,8 @@ def convert_document(
         simplify(machine)
         said = replace(document, value=machine, dialect=NATIVE)
     prompts = {"prompts": made.prompts} if target.takes_prompts else {}
-    written = write(target, said, **(writing or {}), **prompts)
+    agents = {"agents": agent_definitions(document.value)} if target.takes_agents else {}
+    written = write(target, said, **(writing or {}), **prompts, **agents)
     for path in written.files:
         _require_inside(path)
     given = (made.placed(written.given),) if written.given else tuple(filter(None, (made.given,)))

@@ -14,7 +14,7 @@ from asl.core.values import Json
 from asl.dialects.base import Coverage, Dialect, WriterResult
 from asl.dialects.flujo.options import NAMES, parse_options
 from asl.dialects.jsonpath_form import JsonPathForm
-from asl.engine.definitions import AgentDefinition
+from asl.engine.definitions import AgentDefinition, NoDefinitions
 from asl.program import EntryEvents
 
 __all__ = ["DIALECT"]
@@ -53,10 +53,15 @@ def _read(
     return read(what, limits, parse_options(**options), files)
 
 
-def _write(document: Document, *, prompts: Mapping[str, str]) -> WriterResult:
+def _write(
+    document: Document,
+    *,
+    prompts: Mapping[str, str],
+    agents: Mapping[str, AgentDefinition] = NoDefinitions,
+) -> WriterResult:
     from asl.dialects.flujo.writing import write
 
-    return write(document, prompts=prompts)
+    return write(document, prompts=prompts, agents=agents)
 
 
 def _lost(document: Document) -> Iterable[Finding]:
@@ -145,6 +150,7 @@ DIALECT = Dialect(
     reads_imports=True,
     describe_part=_words,
     takes_prompts=True,
+    takes_agents=True,
     coverage=_coverage,
     agents=_agents,
     functions=_functions,

@@ -11,7 +11,7 @@ from heapq import merge
 from typing import Any, Final, NamedTuple
 
 from asl.core.pointers import escape
-from asl.core.values import Json
+from asl.core.values import Json, compact
 
 __all__ = [
     "ANY",
@@ -37,6 +37,7 @@ KINDS: Final = (
     "step", "parallel", "conditional", "loop", "map", "dynamic_router", "hitl", "cache",
     "agentic_loop", "tree_search", "StateMachine",
 )  # fmt: skip
+_SCRATCHPAD: Final = re.compile(r"scratchpad(?:\.get\(|\[|\.)[\\'\"]*current_state")
 _TRUE = frozenset(("True", "TRUE"))
 _FALSE = frozenset(("False", "FALSE"))
 
@@ -322,6 +323,11 @@ class Blueprint:
         uses = step.value.get("uses")
         holder, _, alias = uses.partition(".") if isinstance(uses, str) else ("", "", "")
         return self.imported.get(alias) if holder == "imports" else None
+
+    @cached_property
+    def names_scratchpad(self) -> bool:
+        """Whether something reads the current state of a machine in `context.scratchpad`."""
+        return _SCRATCHPAD.search(compact(self.value)) is not None
 
     @cached_property
     def all_steps(self) -> list[BlueprintStep]:

@@ -26,6 +26,7 @@ from asl.dialects.flujo.functions.pipeline_data import (
     names_of,
     open_data,
     pipeline_result,
+    put_value,
     requested_state,
     store_output,
     value_at,
@@ -62,9 +63,15 @@ PAUSE: Final[Mapping[str, Json]] = {"event": "pause", "last_output": None, "last
 Options = Mapping[str, Any]
 
 
-def start_machine(data: Json, name: str, first: str) -> Data:
-    """Return the data at the start of a machine: in the state of the context, else in its first
-    one.
+def start_machine(data: Json, name: str, first: str, options: Options | None = None) -> Data:
+    """Return the data at the start of a machine.
+
+    Args:
+        data: The data before.
+        name: Name of the machine.
+        first: Its first state, where it starts unless the context names another one.
+        options: With `scratchpad` the current state is also written to `scratchpad.current_state`
+            (Flujo, design of declarative transitions, 6.3).
     """
     found = open_data(data)
     context = found["context"]
@@ -74,7 +81,17 @@ def start_machine(data: Json, name: str, first: str) -> Data:
     if not isinstance(current, str):
         current = first
     machine = {"name": name, "input": found["previous_step"], "hops": 0}
-    return {**found, "context": {**context, "current_state": current}, "machine": machine}
+    if options and options.get("scratchpad"):
+        context = put_value(context, "scratchpad.current_state", current)
+    return {**found, "context": _in_state(context, current), "machine": machine}
+
+
+def _in_state(context: Data, state: str | None) -> Data:
+    """Return a context that names the current state."""
+    scratchpad = context.get("scratchpad")
+    if isinstance(scratchpad, dict) and "current_state" in scratchpad:
+        context = {**context, "scratchpad": {**scratchpad, "current_state": state}}
+    return {**context, "current_state": state}
 
 
 def enter_state(data: Data, state: str, options: Options | None = None) -> Data:
@@ -94,7 +111,7 @@ def enter_state(data: Data, state: str, options: Options | None = None) -> Data:
         "hops": before["hops"] + 1,
         "state": state,
     }
-    context = {**data["context"], "current_state": state}
+    context = _in_state(data["context"], state)
     if options.get("next_state") != "engine":
         context.pop("next_state", None)
         scratchpad = context.get("scratchpad")
@@ -121,7 +138,7 @@ def stop_at_hop_limit(data: Data, state: str) -> Data:
 
 
 def _at(data: Data, state: str) -> Data:
-    context = {**data["context"], "current_state": state, "next_state": state}
+    context = {**_in_state(data["context"], state), "next_state": state}
     return {**data, "context": context}
 
 
@@ -206,7 +223,7 @@ def next_state(data: Data) -> str | None:
 
 def follow_next_state(data: Data) -> Data:
     """Return the data on the transition to the requested state."""
-    context = {**data["context"], "current_state": next_state(data)}
+    context = _in_state(data["context"], next_state(data))
     return {**data, "context": context}
 
 
@@ -217,7 +234,7 @@ def follow_next_state(data: Data) -> Data:
 def pause_machine(data: Data, state: str) -> Data:
     """Return the data of a pause before another state, without the effects of the current one."""
     main = data["machine"]["main"]
-    context = {**main["context"], "current_state": state, "next_state": state}
+    context = {**_in_state(main["context"], state), "next_state": state}
     return {**data, "context": context, "steps": main["steps"], "output": PAUSE}
 
 

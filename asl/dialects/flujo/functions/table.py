@@ -62,7 +62,7 @@ _ROWS: Mapping[str, tuple[str, Callable[..., Any]]] = {
     ),
     "import": ("<xxo:o>", pipeline_data.begin_import),
     "returned": ("<xsoo:o>", pipeline_data.end_import),
-    "start": ("<xss:o>", state_machines.start_machine),
+    "start": ("<xsso?:o>", state_machines.start_machine),
     "enter": ("<oso?:o>", state_machines.enter_state),
     "capped": ("<os:o>", state_machines.stop_at_hop_limit),
     "left": ("<os?:o>", state_machines.leave_machine),

@@ -72,7 +72,8 @@ class _StateMachine:
         about: dict[str, Json] = {"at": self.step.pointer}
         renamed = {each: target for each, target in self.targets.items() if each != target}
         self.whole.machines[self.name] = about | ({"names": renamed} if renamed else {})
-        start = states.call("start", literal(self.name), literal(machine.start))
+        options = literal({"scratchpad": True}) if states.blueprint.names_scratchpad else None
+        start = states.call("start", literal(self.name), literal(machine.start), options)
         begin: dict[str, Json] = {"Type": "Pass", "Output": query(start), "Next": self.enter}
         states.put(self.name, begin, self.step.pointer)
         for each in machine.states:
@@ -247,9 +248,13 @@ def _asks(steps: Iterable[BlueprintStep]) -> bool:
 
 
 def _cyclic(machine: BlueprintMachine) -> bool:
-    """Whether rules lead back to a state."""
+    """Whether rules lead back to a state; one that pauses and goes on in itself is not left."""
     ways = {
-        name: {rule.target for rule in machine.rules if rule.source in ("*", name)}
+        name: {
+            rule.target
+            for rule in machine.rules
+            if rule.source in ("*", name) and (rule.event, rule.target) != ("pause", name)
+        }
         & machine.states.keys()
         for name in machine.states
     }

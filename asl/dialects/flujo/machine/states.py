@@ -1,6 +1,6 @@
 """The states of one machine of the document under construction, and what kinds of steps add."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from asl.core.diagnostics import Finding
@@ -71,23 +71,22 @@ class States:
         return States(self.whole, self.kinds, blueprint, within=within, top=False)
 
     def machine(self, start: str) -> dict[str, Json]:
-        """Return the machine with the states that are reached."""
-        reached: set[str] = set()
+        """Return the machine with the states that are reached, each before those it leads to."""
+        reached: dict[str, None] = {}
         todo = [start]
         while todo:
             name = todo.pop()
             if name in reached:
                 continue
-            reached.add(name)
+            reached[name] = None
             if name == self.ending and name not in self.states:
                 output = query(f"$flujo_result({INPUT})" if self.top else INPUT)
                 self.states[name] = {"Type": "Succeed", "Output": output}
-            todo += _targets(self.states[name])
+            todo += reversed(_targets(self.states[name]))
         self.tell_unreached(reached)
-        states = {name: state for name, state in self.states.items() if name in reached}
-        return {"StartAt": start, "States": states}
+        return {"StartAt": start, "States": {name: self.states[name] for name in reached}}
 
-    def tell_unreached(self, reached: set[str]) -> None:
+    def tell_unreached(self, reached: Collection[str]) -> None:
         for pointer, name in self.names.items():
             asked = f"{name}:pause" in reached  # with another state behind it
             if name in self.states and name not in reached and not asked:
@@ -222,7 +221,6 @@ class States:
 
 
 def _targets(state: Mapping[str, Any]) -> list[str]:
-    found = [state[key] for key in ("Next", "Default") if key in state]
-    for key in ("Choices", "Catch"):
-        found += [each["Next"] for each in state.get(key, ())]
-    return found
+    found = [each["Next"] for each in state.get("Choices", ())]
+    found += [state[key] for key in ("Next", "Default") if key in state]
+    return found + [each["Next"] for each in state.get("Catch", ())]

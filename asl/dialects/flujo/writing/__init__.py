@@ -14,11 +14,13 @@ from asl.dialects import yaml_writer
 from asl.dialects.base import Coverage, WriterResult
 from asl.dialects.flujo.round_trip import imported, kept, restored
 from asl.dialects.flujo.writing.blueprint import written_steps
+from asl.dialects.flujo.writing.declarations import Declarations
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.foreign_documents import unsaid
 from asl.dialects.jsonpath_form import missing_value_loss
 from asl.dialects.lowering import lower
 from asl.dialects.registry import meanings_of
+from asl.engine.definitions import AgentDefinition, NoDefinitions
 
 __all__ = ["COVERAGE", "write"]
 
@@ -54,12 +56,18 @@ COVERAGE: Final = Coverage(
 """What is carried, or reported by the writer itself."""
 
 
-def write(document: Document, *, prompts: Mapping[str, str]) -> WriterResult:
+def write(
+    document: Document,
+    *,
+    prompts: Mapping[str, str],
+    agents: Mapping[str, AgentDefinition] = NoDefinitions,
+) -> WriterResult:
     """Write a document as a blueprint.
 
     Args:
         document: The document.
         prompts: System prompts of agents by their names.
+        agents: Definitions of agents by their names.
 
     Returns:
         The blueprint, with its losses.
@@ -74,12 +82,12 @@ def write(document: Document, *, prompts: Mapping[str, str]) -> WriterResult:
     losses = Losses()
     if kept(value) is not None:
         losses.add("L-CHANGED", "it was read from a blueprint, and has been changed since", "")
-    made = _blueprint(document, value, losses, prompts)
+    made = _blueprint(document, value, losses, Declarations(prompts, agents))
     return WriterResult(made, yaml_writer.to_yaml(made), tuple(losses.found))
 
 
 def _blueprint(
-    document: Document, value: Mapping[str, Any], losses: Losses, prompts: Mapping[str, str]
+    document: Document, value: Mapping[str, Any], losses: Losses, declarations: Declarations
 ) -> dict[str, Json]:
     made: dict[str, Json] = {"version": "0.1", "name": document.name}
     comment = value.get("Comment")
@@ -90,22 +98,9 @@ def _blueprint(
             losses.add("FL-META", f"a blueprint has no {key!r}", f"/{key}", at_key=True)
     losses.found |= dict.fromkeys(missing_value_loss(value))
     steps = written_steps(lower(value, meanings_of(document)), losses)
-    agents = losses.agents
-    if agents:
-        losses.add(
-            "L-ACTOR",
-            "agents are stubs: the document does not say what they are made of"
-            + (", but for their prompts" if prompts.keys() >= agents.keys() else ""),
-            "",
-            "complete them under agents",
-        )
-        made["agents"] = {
-            own: {
-                "model": "openai:gpt-4o",
-                "system_prompt": prompts.get(name, own),
-                "output_schema": {},
-            }
-            for name, own in agents.items()
-        }
+    if losses.agents:
+        made["agents"] = declarations.of(losses.agents)
+        for message in declarations.lost(losses.agents):
+            losses.add("L-ACTOR", message, "", "complete them under agents")
     made["steps"] = steps
     return made

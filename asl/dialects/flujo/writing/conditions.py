@@ -76,6 +76,9 @@ class ConditionPrinter:
         match term:
             case Logic(operator, parts):
                 own = _OR if operator == "or" else _AND
+                parts = parts if operator == "or" else _unguarded(parts)
+                if len(parts) == 1:
+                    return self._print(parts[0], level, counts=counts)
                 *before, last = parts
                 more = counts or operator == "or"
                 shown = [self._print(each, own + 1, counts=more) for each in before]
@@ -210,6 +213,23 @@ class ConditionPrinter:
         if counts:
             self.report("FL-COERCE", _FAILS)
         return test
+
+
+def _unguarded(parts: tuple[Term, ...]) -> tuple[Term, ...]:
+    """Return conditions without tests that a value is there, where a comparison says so, too."""
+    compared = [
+        each.left
+        for each in parts
+        if isinstance(each, Comparison) and each.operator not in ("!=", "in") and _is_value(each)
+    ]
+    return tuple(
+        each for each in parts if not isinstance(each, Exists) or each.value not in compared
+    )
+
+
+def _is_value(comparison: Comparison) -> bool:
+    """Whether a comparison is with a value that is written out, other than null."""
+    return isinstance(comparison.right, Literal) and comparison.right.value is not None
 
 
 def _wrap(text: str, own: int, level: int) -> str:

@@ -16,6 +16,8 @@ from asl.dialects.terms import Comparison, Literal, Logic, Negation, Path, Term
 
 __all__ = ["PipelineWriter"]
 
+_NEVER: Final = "1 == 0"
+"""The condition in the place of one that cannot be written."""
 MAX_LOOPS: Final = 100
 """The rounds of a loop that the document does not limit."""
 
@@ -73,18 +75,16 @@ class PipelineWriter:
         if taken.condition is None:
             return body
         said = self._condition(step, taken)
-        if said is None:
-            if others:
-                return self._chain(step, name, others)
-            return [failing_step(name, f"no rule of {step.name} matches")]
+        if said == _NEVER and not body and others:
+            return self._chain(step, name, others)
         branches: dict[str, Json] = {"true": body}
         if others:
             further = name if others[0][0].condition is None else self.names.new(f"{name}_else")
             branches["false"] = self._chain(step, further, others)
         return [_conditional(name, said, branches, None)]
 
-    def _condition(self, step: WorkStep, taken: Exit) -> str | None:
-        """Return the condition of an exit; None, with a loss, for one that cannot be written."""
+    def _condition(self, step: WorkStep, taken: Exit) -> str:
+        """Return the condition of an exit; one that cannot be written never holds."""
         assert taken.condition is not None
         term = self._resolved(step, taken.condition)
         printer = ConditionPrinter(self._reporter(taken.pointer), strict=True)
@@ -93,7 +93,7 @@ class PipelineWriter:
         except Unprintable as reason:
             message = f"{reason}, so the rule never matches"
             self.losses.add("FL-OPERATOR", message, taken.pointer)
-            return None
+            return _NEVER
         return said if is_boolean(term) or isinstance(term, Path) else f"{said} and True"
 
     def _reporter(self, pointer: str) -> "_Reporter":

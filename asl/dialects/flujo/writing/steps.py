@@ -18,6 +18,7 @@ from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.places import (
     CONTEXT,
     FLOW,
+    STEPS,
     Environment,
     is_in_context,
     print_path,
@@ -58,6 +59,8 @@ class StepWriter:
         self.layout = layout
         self.names = layout.names
         self.body = body
+        self._made: dict[str, Step] = {}
+        """The steps with an output that may be put into the context, by their names."""
 
     def of(self, step: WorkStep) -> list[Step]:
         """Return the steps of a state that works; none for one that only leads on."""
@@ -94,6 +97,7 @@ class StepWriter:
         made |= self._input(step, environment)
         made |= _sink(put)
         made["config"] = self._config(step)
+        self._made[str(made["name"])] = made
         return made
 
     def _config(self, step: WorkStep) -> dict[str, Json]:
@@ -267,38 +271,61 @@ class StepWriter:
 
     def _map(self, step: WorkStep, environment: Environment, put: Put) -> list[Step]:
         items = resolve(step.fields.get("Items", Path(INPUT)), environment)
-        before: list[Step] = []
-        source: Json = None
-        match items:
-            case Literal(list() as listed):
-                source = listed
-            case Path(root, steps) if root == CONTEXT and steps:
-                if len(steps) == 1 and str(steps[0]).isidentifier():
-                    source = str(steps[0])
-                elif all(isinstance(each, str) and "." not in each for each in steps):
-                    source = self.names.field(f"{step.name}_items")
-                    held = {"path": ".".join(map(str, steps))}
-                    name = self.names.new(f"{step.name}_list")
-                    skill = {"id": "flujo.builtins.context_get"}
-                    before.append({"name": name, "agent": skill, "input": held, "sink_to": source})
+        before, source = self._items(step, items)
         if source is None:
             source = "items"
             key = next((each for each in ("Items", "ItemsPath") if each in step.state), None)
             place = step.pointer if key is None else f"{step.pointer}/{key}"
             message = f"the items are {_shown(items)}, and have to be a field of the context"
-            self.losses.add("FL-MAP", message, place, at_key=key is not None)
+            error, at_key = Severity.ERROR, key is not None
+            self.losses.add("FL-MAP", message, place, severity=error, at_key=at_key)
         if step.state.get("MaxConcurrency") != 1:
             limit = "MaxConcurrency" in step.state
             place = f"{step.pointer}/MaxConcurrency" if limit else step.pointer
             self.losses.add("FL-MAP", "items come one after the other", place, at_key=limit)
         item = self.names.new("item")
+        first: Step = {"name": item}
+        self._made[item] = first
         (machine,) = step.machines.values()
         body = self.body(machine, map_environment(step, environment, item))
         if not body.exact:
             self._inexact(step, "an item gives the output of its last step")
-        inner: dict[str, Json] = {"iterable_input": source, "body": [{"name": item}, *body.steps]}
+        inner: dict[str, Json] = {"iterable_input": source, "body": [first, *body.steps]}
         made: Step = {"kind": "map", "name": self.names.of(step), "map": inner}
         return [*before, *self._sunk(step, made, put)]
+
+    def _items(self, step: WorkStep, items: Term) -> tuple[list[Step], Json]:
+        """Return the field of the context with the items of a Map, and what puts them there."""
+        if isinstance(items, Literal) and isinstance(items.value, list):
+            return [], items.value
+        path = self._in_context(items)
+        if path is None or len(path) == 1:
+            return [], None if path is None else path[0]
+        field = self.names.field(f"{step.name}_items")
+        made: Step = {
+            "name": self.names.new(f"{step.name}_list"),
+            "agent": {"id": "flujo.builtins.context_get"},
+            "input": {"path": ".".join(path)},
+            "sink_to": field,
+        }
+        return [made], field
+
+    def _in_context(self, value: Term) -> list[str] | None:
+        """Return the path of a value in the context; the step that made it puts it there."""
+        if not isinstance(value, Path) or not value.steps:
+            return None
+        names = [str(each) for each in value.steps]
+        if any(isinstance(each, int) or "." in each or not each for each in value.steps):
+            return None
+        if value.root == CONTEXT:
+            return names if len(names) > 1 or names[0].isidentifier() else None
+        maker = self._made.get(names[0]) if value.root == STEPS else None
+        if maker is None or "updates_context" in maker:
+            return None
+        sink = maker.setdefault("sink_to", None)
+        if sink is None:
+            sink = maker["sink_to"] = self.names.field(f"{names[0]}_output")
+        return [*str(sink).split("."), *names[1:]]
 
 
 _SHOWN: Final = ("Title", "Description")
