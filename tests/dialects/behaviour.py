@@ -661,7 +661,8 @@ class Places:
         for state in whole["States"].values() if found else ():
             if state["Type"] in reading:
                 found |= _writes(state)
-        return bool(found & {key, ANY_KEY})
+        below = any(key.startswith(f"{each}_") for each in found)  # it has a key of its own
+        return below or bool(found & {key, ANY_KEY})
 
 
 ANY_KEY = "$"

@@ -22,9 +22,9 @@ from asl.dialects.codemie.functions.placeholders import fill
 from asl.dialects.codemie.plain.choices import NEVER, rule
 from asl.dialects.codemie.reader import read
 from asl.dialects.codemie.round_trip import restored
-from asl.dialects.codemie.writing.conditions import Conditions
-from asl.dialects.codemie.writing.reads import Output
-from asl.dialects.codemie.writing.results import Result
+from asl.dialects.codemie.writing.expressions import Expressions
+from asl.dialects.codemie.writing.names import Output
+from asl.dialects.terms.jsonpath import read_rule
 from asl.dialects.yaml_writer import to_yaml
 from tests.dialects.choosing import BOOLEAN, NUMERIC, OPERANDS, decided, rules, values
 from tests.dialects.codemie_reference import Failed, Reference
@@ -107,7 +107,7 @@ def test_a_rule_as_a_condition_decides_like_the_original(
     rule = data.draw(rules(OPERANDS | operands))
     a, b, d = (data.draw(values(scalars)) for _ in range(3))
     output = {"a": a, "b": b, "c": {"d": d}}
-    said = Conditions(Output(Result(("r",))), lambda loss: None).said(rule, "")
+    said = Expressions(Output(("r",))).condition(read_rule(rule))
     assert holds(said, output) == decided(rule, {"r": output}), said
 
 

@@ -7,18 +7,21 @@ import pytest
 import asl
 from asl.dialects.choice_rules import simplified
 from asl.dialects.codemie.plain.choices import NEVER, rule
-from asl.dialects.codemie.writing.conditions import Conditions
-from asl.dialects.codemie.writing.reads import Extracted, Output
-from asl.dialects.codemie.writing.results import Result
+from asl.dialects.codemie.writing.expressions import Expressions, Unsayable
+from asl.dialects.codemie.writing.names import Extracted, Names, Output
+from asl.dialects.terms.jsonpath import read_rule
 from tests.dialects.behaviour import each_loss
 
 Json = Any
 
 
-def said(rule: Json, reads: Any = None) -> tuple[str, set[str]]:
-    losses: list[Any] = []
-    text = Conditions(reads or Output(Result(("r",))), losses.append).said(rule, "")
-    return text, {str(each.severity or each.code) for each in losses}
+def said(rule: Json, names: Names | None = None) -> tuple[str, set[str]]:
+    expressions = Expressions(names or Output(("r",)))
+    try:
+        text = expressions.condition(read_rule(rule))
+    except Unsayable as fault:
+        return "", {fault.loss.code}
+    return text, {str(each.severity or each.code) for each in expressions.losses}
 
 
 def at(operator: str, value: Json, path: str = "$.r.a") -> Json:
@@ -38,12 +41,12 @@ def at(operator: str, value: Json, path: str = "$.r.a") -> Json:
         (at("NumericLessThan", 5), "a < 5", {"L-COERCE"}),
         (
             {"Not": at("NumericLessThan", 5)},
-            "not (isinstance(a, (int, float)) and a < 5)",
+            "not ('a' in keys and isinstance(a, (int, float)) and a < 5)",
             {"L-COERCE"},
         ),
         (
             {"Or": [at("NumericLessThan", 5), at("NumericLessThan", 9, "$.r.b")]},
-            "(isinstance(a, (int, float)) and a < 5) or b < 9",
+            "('a' in keys and isinstance(a, (int, float)) and a < 5) or b < 9",
             {"L-COERCE"},
         ),
         (
@@ -53,7 +56,16 @@ def at(operator: str, value: Json, path: str = "$.r.a") -> Json:
         ),
         (at("BooleanEquals", True), "a == True", {"L-COERCE"}),
         (at("IsNull", True), "a is None", {"L-COERCE"}),
-        (at("IsNull", False, "$.r.a.b"), "not (a['b'] is None)", set()),
+        (
+            at("IsNull", False, "$.r.a.b"),
+            "not ('a' in keys and isinstance(a, dict) and 'b' in a and a['b'] is None)",
+            set(),
+        ),
+        (
+            {"Or": [at("StringEquals", "x"), at("StringEquals", "y")]},
+            "a in ['x', 'y']",
+            {"info"},
+        ),
         (
             at("IsNumeric", True, "$.r.a.b"),
             "isinstance(a['b'], (int, float)) and not isinstance(a['b'], bool)",
@@ -75,7 +87,7 @@ def at(operator: str, value: Json, path: str = "$.r.a") -> Json:
             "a.startswith('ab') and a.endswith('ba') and len(a) >= 4",
             {"L-COERCE"},
         ),
-        (at("StringMatches", "a*b*c"), "False", {"L-PATTERN"}),
+        (at("StringMatches", "a*b*c"), "", {"L-PATTERN"}),
     ],
 )
 def test_rules_are_conditions(rule: Json, text: str, told: set[str]) -> None:
@@ -84,7 +96,7 @@ def test_rules_are_conditions(rule: Json, text: str, told: set[str]) -> None:
 
 
 def test_what_is_extracted_is_null_where_it_is_missing() -> None:
-    reads = Extracted(lambda path: tuple(str(path).split(".")[1:]))
+    reads = Extracted(lambda path: path.steps)
     assert said(at("IsPresent", True), reads) == ("r_a is not None", {"L-PRESENT"})
 
 

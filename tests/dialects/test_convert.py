@@ -150,7 +150,6 @@ def test_a_document_becomes_a_workflow_with_a_report() -> None:
         "L-ACTOR",
         "L-APPROVAL",
         "L-COERCE",
-        "L-MERGED",
         "L-PARAMETERS",
         "L-MISSING",
         "L-PROMPT",
@@ -271,7 +270,6 @@ def test_a_state_does_itself_what_follows(document: Any, answer: Any) -> None:
     """No transformation stands in between, and the same agents are asked as often."""
     conversion = asl.convert(document, "codemie")
     assert "custom_nodes" not in conversion.document
-    assert "L-MERGED" in codes(conversion)
     asked = []
     for each in (document, asl.load(conversion.text)):
         names: list[str] = []
@@ -305,7 +303,6 @@ def test_a_state_does_itself_what_follows(document: Any, answer: Any) -> None:
 def test_what_does_not_lie_in_the_output_is_extracted(document: Any) -> None:
     """Other data, names that conditions cannot have, and states with several ways to them."""
     conversion = asl.convert(document, "codemie")
-    assert "L-MERGED" not in codes(conversion)
     assert any(each["id"] == "X" for each in conversion.document["custom_nodes"])
 
 
@@ -1045,7 +1042,7 @@ TOLD = {"Type": "Task", "Agent": "w", "End": True}
         ({"id.$": "$$.Map.Item.Value.id"}, [{"task.$": "$.id"}], ["{{task.id}}"]),
         (ITEM, [{"task.$": "$.item"}, {"task.$": "$.r"}], ["{{task}}", "{{r}}"]),
         (ITEM, [{"task.$": "$.who"}, {"task.$": "$.item"}], ["{{user.name}}", "{{task}}"]),
-        ({"item.$": "$"}, [{"task.$": "$.item"}], ["{{item}}"]),
+        ({"who": "all"}, [{"task.$": "$.who"}], ["all"]),
         ({"r.$": "$$.Map.Item.Value"}, [{"task": "x"}, {"task.$": "$.r"}], ["x", "{{r}}"]),
     ],
 )
@@ -1066,7 +1063,7 @@ def test_what_a_map_selects_is_said(selected: Any, workers: list[Any], said: lis
         "End": True,
     }
     made = asl.convert({"StartAt": "M", "States": {"M": mapped}}, "codemie")
-    assert "L-SELECTOR" in {each.code for each in made.losses}
+    assert made.ok
     assert [each["task"] for each in made.document["states"] if "task" in each] == said
 
 
@@ -1075,7 +1072,7 @@ def test_what_is_selected_for_branches_is_said() -> None:
     branch = {"StartAt": "T", "States": {"T": {**TOLD, "Parameters": {"task.$": "$.who"}}}}
     fork = {"Type": "Parallel", "Parameters": {"who.$": "$.user.name"}, "Branches": [branch]}
     made = asl.convert({"StartAt": "P", "States": {"P": {**fork, "End": True}}}, "codemie")
-    assert "L-SELECTOR" in {each.code for each in made.losses}
+    assert made.ok
     assert made.document["states"][-1]["task"] == "{{user.name}}"
 
 

@@ -430,8 +430,8 @@ HELD = {"Variable": "$.r.approval", "StringEquals": "hold", "Next": "Hold"}
     ("more", "lost"),
     [
         ({"Options": ["ship", "hold"], "Next": "Which"}, "'hold'"),
-        ({"Options": ["ship", "hold", "ask"], "Next": "Which"}, "'hold', 'ask'"),
-        ({"Options": ["*"], "Next": "Which"}, None),
+        ({"Options": ["ship", "hold", "ask"], "Next": "Which"}, "'hold'"),
+        ({"Options": ["*"], "Next": "Which"}, "'*'"),
         (
             {
                 "Options": ["*"],

@@ -118,7 +118,8 @@ class Machine:
         if to.get("append_to_context") and not item:
             self.lost("L-TRANSFORM", "no answer is appended to others", name, "Output")
         if state["Type"] == "Pass":
-            return {"Type": "Pass", **self.transformed(name, found, item=item), "ResultPath": place}
+            fields = self.alone(found, self.transformed(name, found, item=item))
+            return {"Type": "Pass", **fields, "ResultPath": place}
         if "Catch" in state:
             self.lost("L-ANSWER", "no answer is held against a schema", name, "Output")
         if "codemie_at" in str(state["Output"]):
@@ -214,6 +215,16 @@ class Machine:
         if any(key.endswith(".$") for key in made):
             return {"Parameters": made}
         return {"Result": made}
+
+    def alone(self, found: CodemieState, made: dict[str, Json]) -> dict[str, Json]:
+        """Return what a transformation makes, of one that has one field just its value."""
+        field = _alone(self.config, found)
+        if field is None:
+            return made
+        held = next(iter(made.values()))
+        assert isinstance(held, dict)
+        (value,) = held.values()
+        return {"Result": value} if "Result" in made else {"InputPath": value}
 
     # Texts
 
@@ -399,8 +410,18 @@ def _keys(config: Config) -> dict[str, str]:
         wanted = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "state"
         wanted = f"state_{wanted}" if wanted[0].isdigit() else wanted
         if name not in found:
-            found[name] = names.new(wanted)
+            found[name] = _alone(config, config.states[name]) or names.new(wanted)
     return found
+
+
+def _alone(config: Config, state: CodemieState) -> str | None:
+    """Return the field of a transformation that makes one, under whose name it stands."""
+    made = _transform(config, state)
+    if made is None or len(made["mappings"]) != 1 or "output_key" in state.next:
+        return None
+    mapping = made["mappings"][0]
+    simple = mapping["type"] in ("constant", "extract") and "state_id" in state.next
+    return str(mapping["output_field"]) if simple and not state.iter_key else None
 
 
 def _rooted(config: Config, keys: Mapping[str, str]) -> dict[str, str]:
@@ -413,6 +434,7 @@ def _rooted(config: Config, keys: Mapping[str, str]) -> dict[str, str]:
         made = _transform(config, state)
         if made is not None:
             fields = [each["output_field"] for each in made["mappings"]]
+            fields = [each for each in fields if each != _alone(config, state)]
         schema = parse_schema(str(state.value.get("output_schema", "")))
         if schema is not None:
             fields = [*schema["properties"]]

@@ -1,22 +1,19 @@
 """The fields of states that no state of a workflow has: each is reported where it stands."""
 
-from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Final, Protocol
 
-from asl.checks.workflow import objects
-from asl.dialects.codemie.writing.results import steps
+from asl.core.pointers import escape
+from asl.core.values import Json
+from asl.dialects.lowering import Flow, WorkStep
+from asl.dialects.terms import RESULT, Path, placement
 
-__all__ = ["REPORTED", "report"]
+__all__ = ["CARRIED", "REPORTED", "report"]
 
-_SHAPING: Final = {
-    "InputPath": "$",
-    "OutputPath": "$",
-    "ResultSelector": None,
-    "ResultPath": None,
-    "Output": None,
-    "Assign": None,
-}
-"""Fields that shape data -> the value without effect."""
+_SHAPING: Final = frozenset(
+    ("InputPath", "OutputPath", "ResultSelector", "ResultPath", "Output", "Assign")
+)
+"""Fields that shape data, which the input and the output of a step say."""
 _OF_MAP: Final = frozenset(
     (
         "ItemReader",
@@ -45,52 +42,92 @@ _LIMITS: Final = frozenset(
     ("TimeoutSeconds", "HeartbeatSeconds", "TimeoutSecondsPath", "HeartbeatSecondsPath")
 )
 _OF_ALL: Final = frozenset(("Type", "Comment", "QueryLanguage", "Next", "End", "Catch"))
-REPORTED: Final = (_OF_ALL - {"Comment"}) | _SHAPING.keys()
+REPORTED: Final = (_OF_ALL - {"Comment"}) | _SHAPING
 """Fields of all states that are carried, or reported where they have an effect."""
+_GIVEN: Final = ("Parameters", "Arguments")
+CARRIED: Final = {
+    "Task": frozenset(("Agent", "Resource", *_GIVEN, "Retry")),
+    "Choice": frozenset(("Choices", "Default")),
+    "Map": frozenset(
+        (
+            *("ItemProcessor", "Iterator", "ItemsPath", "Items", "ItemSelector", *_GIVEN),
+            "MaxConcurrency",
+        )
+    ),
+    "Parallel": frozenset(("Branches", *_GIVEN)),
+    "Pass": frozenset(("Result", *_GIVEN)),
+    "Wait": frozenset(("Seconds", "SecondsPath", "Timestamp", "TimestampPath")),
+    "Checkpoint": frozenset(("Name", "Name.$", "Storage", "Storage.$", "TTL", "TTL.$")),
+    "Approval": frozenset(("Prompt", "Prompt.$", "Options", "Choices", "Default")),
+    "Succeed": frozenset[str](),
+    "Fail": frozenset(("Error", "Cause", "ErrorPath", "CausePath")),
+}
+"""The fields of each type that are carried; a state of another type is reported as a whole."""
 
 
 class Machine(Protocol):
-    """The machine whose states are written."""
+    """The machine whose steps are written."""
 
     @property
-    def states(self) -> Mapping[str, Mapping[str, Any]]:
-        """Its states by their names."""
-
-    def at(self, name: str, *steps: str | int) -> str:
-        """Return the JSON Pointer of a place in a state."""
+    def whole(self) -> Flow:
+        """Its steps."""
 
     def lost(self, code: str, message: str, pointer: str, instead: str | None = None) -> None:
         """Report what no workflow can say."""
 
 
-def report(
-    machine: Machine, name: str, state: Mapping[str, Any], said: frozenset[str] | None
-) -> None:
-    """Report every field of a state beside *said*; nothing where that is None."""
-    if said is None:
+def report(machine: Machine, step: WorkStep) -> None:
+    """Report the fields of a state that are not carried."""
+    if step.kind not in CARRIED:
         return  # all of it is reported by what stands in
-    kind = state["Type"]
-    for field, value in state.items():
-        if field in _OF_ALL or field in said:
-            continue
-        if field in _SHAPING and value == _SHAPING[field]:
-            continue
-        if field == "OutputPath" and steps(value) and (kind == "Succeed" or "End" in state):
+    if step.kind in _SKIPPED:
+        code, message = _SKIPPED[step.kind]
+        machine.lost(code, message, step.pointer, "it is left out")
+    for field in step.state:
+        if field not in _OF_ALL | _SHAPING | CARRIED[step.kind]:
+            pointer = f"{step.pointer}/{escape(field)}"
+            machine.lost(*_loss(step.kind, field, pointer))
+    for field in _shaping(step):
+        pointer = f"{step.pointer}/{field}"
+        if step.kind == "Succeed":
             message = "a run ends with its whole context"
-            machine.lost("L-OUTPUT", message, machine.at(name, field), f"{value} is in it")
-            continue
-        machine.lost(*_loss(kind, field, machine.at(name, field)))
-    catchers = [each for _, each in objects(state, "Catch")]
-    if catchers:
-        targets = [machine.states.get(str(each.get("Next")), {}) for each in catchers]
-        failing = all(each.get("Type") == "Fail" for each in targets)
+            machine.lost("L-OUTPUT", message, pointer, "it is in that")
+        else:
+            machine.lost("L-TRANSFORM", f"no state there has {field!r}", pointer, "it is left out")
+    if step.handlers:
+        targets = [machine.whole.steps.get(each.target) for each in step.handlers]
+        failing = all(each is not None and each.kind == "Fail" for each in targets)
         code = "L-CATCH-FAIL" if failing else "L-CATCH"
-        machine.lost(code, "a failure fails the whole run there", machine.at(name, "Catch"))
+        machine.lost(code, "a failure fails the whole run there", f"{step.pointer}/Catch")
+
+
+_SKIPPED: Final = {
+    "Wait": ("L-WAIT", "no state waits, or fails because it cannot"),
+    "Checkpoint": ("L-CHECKPOINT", "the platform keeps runs by itself"),
+}
+_CARRYING: Final = frozenset(("Task", "Pass"))
+"""Types of states that are written with what their fields make of the data."""
+_UNSHAPED: Final[Mapping[str, Json]] = {"InputPath": "$", "OutputPath": "$"}
+"""Fields that shape nothing with this value."""
+
+
+def _shaping(step: WorkStep) -> Iterator[str]:
+    """Yield the fields that shape the data of a state otherwise than the state written for it."""
+    if "Assign" in step.state:
+        yield "Assign"
+    if step.kind in _CARRYING or step.kind not in CARRIED:
+        return
+    carried = {"ResultPath"} if step.machines or step.kind == "Approval" else set()
+    carried |= {"InputPath"} if step.machines else set()
+    place = placement(step.output)
+    if step.machines and (place is None or place.value == Path(RESULT)):
+        return
+    for field, value in step.state.items():
+        if field in _SHAPING - carried - {"Assign"} and value != _UNSHAPED.get(field):
+            yield field
 
 
 def _loss(kind: str, field: str, where: str) -> tuple[str, str, str, str | None]:
-    if field in _SHAPING:
-        return "L-TRANSFORM", f"no state of a workflow has {field!r}", where, "it is left out"
     if field in _LIMITS:
         return "L-TIMEOUT", "no state has a time limit", where, None
     if kind == "Map" and field in _OF_MAP:
@@ -99,6 +136,4 @@ def _loss(kind: str, field: str, where: str) -> tuple[str, str, str, str | None]
         return "L-APPROVAL", f"a gate has no {field!r}", where, None
     if field == "Retry":
         return "L-RETRY-NAMES", "only calls are tried again, no state as a whole", where, None
-    if field in ("ItemSelector", "Parameters", "Arguments"):
-        return "L-SELECTOR", "workers and branches get the context", where, None
     return "L-BLOCK", f"no state has {field.removesuffix('.$')!r}", where, None

@@ -1,60 +1,79 @@
 """Approvals: a gate in front of the state that they lead to."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
-from asl.core.values import compact
-from asl.dialects.codemie.writing.machine import Machine, State, approved, passes
+from asl.dialects.lowering import Exit, Flow, WorkStep
+from asl.dialects.terms import INPUT, RESULT, Comparison, Literal, Path, member
 
-__all__ = ["approval"]
+__all__ = ["Decision", "decide"]
 
 _OPTIONS: Final = ("approve", "reject")
 """The options of an Approval that names none."""
-ANY: Final = "*"
+_ANY: Final = "*"
 """The option that stands for any answer."""
 
 
-def approval(machine: Machine, name: str, state: State) -> None:
-    """Put a gate in front of the state to which approval leads."""
-    where, granted = machine.at(name), approved(state)
-    gated = machine.states.get(granted) if granted is not None else None
-    if (
-        granted is None
-        or gated is None
-        or passes(gated)
-        or gated.get("Type") in ("Succeed", "Fail")
-    ):
-        machine.lost("L-APPROVAL", "nothing runs behind this gate", where, "nobody is asked")
-        return
-    lost = _unreachable(machine, state, granted)
-    if lost:
-        machine.lost(
-            "L-APPROVAL",
-            f"a gate can only go on or cancel the run: nobody can answer {', '.join(lost)} there",
-            machine.at(name, "Options") if "Options" in state else where,
-            f"going on leads to {granted!r}",
-        )
-    if state.get("ResultPath", "$") is not None:
-        told = "what people answer is not written anywhere"
-        place = machine.at(name, "ResultPath") if "ResultPath" in state else where
-        machine.lost("L-RECORD", told, place, "let an agent note what has to be read later")
-    prompt = state.get("Prompt", state.get("Prompt.$", ""))
-    shown = prompt if type(prompt) is str else compact(prompt)
-    machine.gates[granted] = (shown if "{%" not in shown else "", where)
+_DECISION: Final = Path(RESULT, ("approval",))
 
 
-def _unreachable(machine: Machine, state: State, granted: str) -> list[str]:
-    """Return the options that a gate cannot offer: those after which the run would go on.
+class Decision(NamedTuple):
+    """What a gate makes of the options of an Approval.
 
-    To cancel a run stands for one option that ends it.
+    Attributes:
+        granted: The step to which going on leads, None where that ends the machine.
+        lost: Options that nobody can choose there.
+        odd: Exits whose condition is not about one option.
     """
-    options = state.get("Options")
-    first, *others = map(repr, options if type(options) is list and options else _OPTIONS)
-    rules = {rule.get("Next") for rule in state.get("Choices", ())} - {granted}
-    targets = rules if not others else rules | {state.get("Default", state.get("Next"))}
-    ends = all(
-        machine.states.get(str(each), {}).get("Type") in ("Fail", "Succeed")
-        for each in targets - {None}
-    )
-    if not others:
-        return [] if ends or first != repr(ANY) else [first]
-    return [] if ends and len(others) == 1 else others
+
+    granted: str | None
+    lost: tuple[str, ...]
+    odd: tuple[Exit, ...]
+
+
+def decide(step: WorkStep, flow: Flow) -> Decision:
+    """Return what a gate makes of an Approval: going on is its first option.
+
+    To cancel a run stands for one other option, which ends it.
+
+    Args:
+        step: The Approval.
+        flow: The machine that it is a part of.
+    """
+    given = step.state.get("Options")
+    first, *others = map(str, given if isinstance(given, list) and given else _OPTIONS)
+    ways: dict[str, str | None] = {}
+    odd: list[Exit] = []
+    default: str | None = None
+    for each in step.exits:
+        options = None if each.condition is None else _options(step, each)
+        if each.condition is None:
+            default = each.target
+        elif options is None:
+            odd.append(each)
+        else:
+            for option in options:
+                ways.setdefault(option, each.target)
+    granted = ways.get(first, default)
+    if first == _ANY:
+        targets = {each.target for each in step.exits if each.condition is not None}
+        away = not all(_stops(target, flow.steps) for target in targets - {granted})
+        return Decision(granted, (_ANY,) if away else (), ())
+    turned = [each for each in others if ways.get(each, default) != granted]
+    ends = all(_stops(ways.get(each, default), flow.steps) for each in turned)
+    lost = () if ends and len(turned) < 2 else tuple(turned)
+    return Decision(granted, lost, tuple(odd))
+
+
+def _options(step: WorkStep, exit: Exit) -> list[str] | None:
+    """Return the options for which an exit is taken, None if its condition is about more."""
+    match exit.condition:
+        case Comparison("=" | "in", Path() as path, Literal(value)):
+            read = member(step.output, path.steps) if path.root == INPUT else path
+            if read == _DECISION:
+                return [str(each) for each in (value if isinstance(value, list) else [value])]
+    return None
+
+
+def _stops(target: str | None, steps: Mapping[str, WorkStep]) -> bool:
+    return target is None or target not in steps or steps[target].kind in ("Fail", "Succeed")

@@ -1,297 +1,360 @@
 """One machine of a document as states of a workflow: names, transitions, and states in one."""
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from asl.core.pointers import escape
+from asl.core.diagnostics import Severity
+from asl.core.pointers import escape, unescape
 from asl.core.values import Json
 from asl.dialects.codemie.config import END
+from asl.dialects.codemie.writing.expressions import Expressions, Unsayable
 from asl.dialects.codemie.writing.fields import report
-from asl.dialects.codemie.writing.results import ITEM, Result, key_of, path_of, steps
+from asl.dialects.codemie.writing.gates import Decision, decide
+from asl.dialects.codemie.writing.names import Extracted, Loss, Names, Output
+from asl.dialects.codemie.writing.scope import Scope, key_of
 from asl.dialects.codemie.writing.workflow import Workflow
+from asl.dialects.lowering import Exit, Flow, WorkStep, fold
+from asl.dialects.terms import INPUT, Literal, Path
 
-__all__ = ["Kind", "Machine"]
+__all__ = ["SILENT", "Machine", "Writers", "never"]
 
-State: TypeAlias = Mapping[str, Any]
-Handler: TypeAlias = "Callable[[Machine, str, State], None]"
+State: TypeAlias = dict[str, Any]
+Handler: TypeAlias = "Callable[[Machine, WorkStep], None]"
+Region: TypeAlias = "Callable[[Machine, WorkStep, WorkStep | None], dict[str, Json]]"
+SILENT: Final[Mapping[str, Json]] = {"store_in_context": False, "include_in_llm_history": False}
+OMITTED: Final = frozenset(("Wait", "Checkpoint"))
+"""Types of states that do nothing there."""
 
-_FIELD: Final = re.compile(r"\$\.([A-Za-z_][A-Za-z0-9_]*)(?![A-Za-z0-9_])")
 
+class Writers(NamedTuple):
+    """How the steps of each type are written.
 
-class Kind(NamedTuple):
-    """How a state type is written: a row of the table.
-
-    `fields` are those that its handler deals with, beside those of all states; None where the
-    handler reports the state as a whole. `fits(machine, state, result)` says whether the state in
-    front, which has that result, can say in its own `next` what this state does, and
-    `said(machine, name, state, result)` returns that.
+    Attributes:
+        states: Writes a step, by its type.
+        prepare: Makes what a Task is given.
+        regions: Returns `next` of a state that leads into the machines of a step, by its type;
+            the last argument is the step whose output has the items.
     """
 
-    write: Handler
-    fields: frozenset[str] | None = None
-    fits: "Callable[[Machine, State, Result], bool] | None" = None
-    said: "Callable[[Machine, str, State, Result], dict[str, Json]] | None" = None
+    states: Mapping[str, Handler]
+    prepare: Handler
+    regions: Mapping[str, Region]
 
 
 class Machine:
-    """The states of one machine; where it ends, control goes to `after`."""
+    """The steps of one machine.
+
+    Args:
+        workflow: The workflow under construction.
+        writers: How the steps of each type are written.
+        flow: The steps.
+        scope: Where its data stands.
+        after: The state to which control goes where the machine ends.
+        last: What goes into `next` of each state that ends a branch or a worker; None on top.
+    """
 
     def __init__(
         self,
         workflow: Workflow,
-        kinds: Mapping[str, Kind],
-        machine: Mapping[str, Any],
-        pointer: str = "",
+        writers: Writers,
+        flow: Flow,
+        scope: Scope,
         after: str = END,
-        *,
-        item: bool = False,
         last: Mapping[str, Json] | None = None,
-        selected: Mapping[str, str] | None = None,
     ) -> None:
         self.workflow = workflow
-        self.kinds = kinds
-        self.machine = machine
-        self.pointer = pointer
+        self.writers = writers
+        self.whole = flow
+        self.flow = fold(flow, _idle)
+        self.steps = self.flow.steps
+        self.scope = scope
         self.after = after
-        self.item = item
         self.last = last
-        """What goes into `next` of each state that ends a branch or a worker; None on top."""
-        self.selected = selected or {}
-        """The fields that a Map selects for its items, and the paths that stand for them."""
-        self.states: Mapping[str, State] = machine["States"]
         self.ids: dict[str, str] = {}
-        self.gates: dict[str, tuple[str, str]] = {}
-        """Prompts of the gates in front of states, and where they are asked."""
-        self.behind: list[dict[str, Any]] = []
+        self.given: dict[str, dict[str, Json]] = {}
+        """What the actors of Tasks are given."""
+        self.prepared: dict[str, State] = {}
+        """States in front of Tasks, which compute a part of what they are given."""
+        self.computed: dict[str, list[str]] = {}
+        """The keys of what they compute."""
+        self.behind: list[State] = []
         """States that follow the one that is being written."""
 
-    def inner(
-        self,
-        machine: Mapping[str, Any],
-        pointer: str,
-        after: str,
-        *,
-        item: bool,
-        last: Mapping[str, Json],
-        selected: Mapping[str, str] | None = None,
-    ) -> "Machine":
+    def inner(self, flow: Flow, scope: Scope, after: str, last: Mapping[str, Json]) -> "Machine":
         """Return a machine within a state of this one."""
-        inner = (self.workflow, self.kinds, machine, pointer, after)
-        return Machine(*inner, item=item, last=last, selected=selected)
+        return Machine(self.workflow, self.writers, flow, scope, after, last)
 
-    def written(self) -> str:
+    def write(self) -> str:
         """Write the machine; return the name of its first state."""
-        start = self.machine["StartAt"]
-        self.workflow.count_branches(self.states)
-        for name, state in self.states.items():
-            if state.get("Type") == "Approval":
-                self.kinds["Approval"].write(self, name, state)
-        entry = self.lead(start)
+        for step in self.whole.steps.values():
+            report(self, step)
+        entry = self.lead(self.flow.start)
         if entry is None:
-            first, order = self.workflow.tail(f"{start}_pass", self.after), [*self.states]
-        else:
-            first, order = self.id(entry), [entry, *(each for each in self.states if each != entry)]
-        merged = set(self.merged.values())
-        for name in order:
-            state = self.states[name]
-            kind = self.kinds.get(str(state.get("Type")))
-            if kind is not None:
-                fields = kind.fields
-                if fields is not None and copies(state):
-                    fields |= {"InputPath"}
-                report(self, name, state, fields)
-                if name not in merged and state.get("Type") != "Approval":
-                    kind.write(self, name, state)
-        return first
+            return self.workflow.tail(f"{self.flow.start}_pass", self.after)
+        order = [entry, *(each for each in self.steps.values() if each is not entry)]
+        for step in order:
+            if step.kind == "Task":
+                self.writers.prepare(self, step)
+        for step in order:
+            if step.name not in self.joined.values() and not self.ends(step):
+                self.writers.states[step.kind](self, step)
+        return self.entry(entry)
 
-    # Places and names
+    # Places and losses
 
-    def at(self, name: str, *steps: str | int) -> str:
-        """Return the JSON Pointer of a place in a state."""
-        way = "".join(f"/{escape(str(step))}" for step in steps)
-        return f"{self.pointer}/States/{escape(name)}{way}"
+    def at(self, step: WorkStep, *fields: str) -> str:
+        """Return the JSON Pointer of the first field that a step has, of the step without any."""
+        field = next((each for each in fields if each in step.state), None)
+        return step.pointer if field is None else f"{step.pointer}/{escape(field)}"
 
     def lost(
-        self, code: str, message: str, pointer: str, instead: str | None = None, key: bool = True
+        self,
+        code: str,
+        message: str,
+        pointer: str,
+        instead: str | None = None,
+        severity: Severity | None = None,
     ) -> None:
         """Report what the workflow does not say."""
-        self.workflow.lost(code, message, pointer, instead, key)
+        self.workflow.lost(code, message, pointer, instead, severity)
 
-    def id(self, name: str) -> str:
-        """Return the name of a state in the workflow."""
-        if name not in self.ids:
-            self.ids[name] = id = self.workflow.id(name)
-            self.workflow.places[id] = self.at(name)
-            if id != name:
-                message = f"{name!r} is no name of a state there"
-                self.lost("L-NAME", message, self.at(name), f"{id!r}")
-        return self.ids[name]
+    def told(self, losses: Iterable[Loss], pointer: str) -> None:
+        """Report what expressions do not say."""
+        for code, message, severity in losses:
+            self.lost(code, message, pointer, severity=severity)
 
-    # Paths
-
-    def meant(self, path: Json) -> Json:
-        """Return a path with what a Map has selected in place of the field that has it."""
-        found = path_of(path)
-        match = _FIELD.match(found) if type(found) is str else None
-        selected = self.selected.get(match[1]) if match else None
-        return found if match is None or selected is None else selected + found[match.end() :]
-
-    def way(self, path: Json) -> tuple[str, ...] | None:
-        """Return the keys and positions that a path leads along in the context.
-
-        The keys of an item stand in it beside all others.
-        """
-        found = self.meant(path)
-        if type(found) is str and found.startswith(ITEM):
-            return steps(f"${found.removeprefix(ITEM)}") if self.item else None
-        return self.workflow.way(found)
+    def id(self, step: WorkStep) -> str:
+        """Return the name of a step in the workflow."""
+        if step.name not in self.ids:
+            self.ids[step.name] = id = self.workflow.id(step.name)
+            self.workflow.places[id] = step.pointer
+            if id != step.name:
+                self.lost("L-NAME", "the name of a state is another one there", step.pointer, id)
+        return self.ids[step.name]
 
     # Transitions
 
-    def lead(self, name: str) -> str | None:
-        """Return the state to which a transition leads, None where that ends the machine.
+    def ends(self, step: WorkStep) -> bool:
+        """Whether a step does nothing but end the machine."""
+        return step.kind == "Succeed" or (_idle(step) and step.exits[0].target is None)
 
-        States without a counterpart are passed.
-        """
-        seen: set[str] = set()
-        found: str | None = name
-        while found is not None and found not in seen:
-            seen.add(found)
-            state = self.states.get(found)
-            if state is None or state.get("Type") == "Succeed":
+    def lead(self, name: str | None) -> WorkStep | None:
+        """Return the step to which a transition leads, None where that ends the machine."""
+        seen = set[str]()
+        while name is not None and name not in seen:
+            seen.add(name)
+            step = self.steps[name]
+            if self.ends(step):
                 return None
-            if not passes(state):
-                return found
-            found = approved(state) if state["Type"] == "Approval" else state.get("Next")
+            if name not in self.gates:
+                return step
+            name = self.gates[name].granted
         return None
 
-    def target(self, name: Json) -> str:
+    def entry(self, step: WorkStep) -> str:
+        """Return the name of the state that is entered for a step."""
+        prepared = self.prepared.get(step.name)
+        return self.id(step) if prepared is None else str(prepared["id"])
+
+    def target(self, name: str | None) -> str:
         """Return the name in the workflow of where a transition leads."""
-        lead = self.lead(name) if type(name) is str else None
-        return self.after if lead is None else self.id(lead)
+        found = self.lead(name)
+        return self.after if found is None else self.entry(found)
 
-    def next(self, state: State) -> dict[str, Json]:
-        """Return where a state goes."""
-        if "Next" in state and self.lead(state["Next"]) is not None:
-            return {"state_id": self.target(state["Next"])}
-        return {"state_id": self.after, **(self.last or {})}
-
-    def going(self, name: str, state: State, stored: Mapping[str, Json]) -> dict[str, Json]:
-        """Return `next` of a state that runs an actor: where its output and control go."""
-        follower = self.merged.get(name)
-        if follower is None:
-            return {**self.kept(stored), **self.next(state)}
-        following, result = self.states[follower], Result.of(state)
-        said = self.kinds[following["Type"]].said
-        assert said is not None
-        assert result is not None
-        self.lost(
-            "L-MERGED",
-            f"{self.id(name)!r} does this itself",
-            self.at(follower),
-            "no state of its own is needed",
-        )
-        return {**stored, **said(self, follower, following, result)}
-
-    def kept(self, stored: Mapping[str, Json]) -> Mapping[str, Json]:
-        """Return what is written; no branch clears the context that it shares with others."""
-        if self.last is None:
-            return stored
-        return {key: value for key, value in stored.items() if key != "clear_context_store"}
+    def next(self, name: str | None) -> dict[str, Json]:
+        """Return the `next` of a state that leads to a step."""
+        if self.lead(name) is None:
+            return {"state_id": self.after, **(self.last or {})}
+        return {"state_id": self.target(name)}
 
     @cached_property
-    def merged(self) -> dict[str, str]:
-        """States that say in their own `next` what the state behind them does, with that."""
-        before = Counter(self.leads())
-        found: dict[str, str] = {}
-        for name, state in self.states.items():
-            if state.get("Type") != "Task" or type(state.get("Next")) is not str:
+    def before(self) -> Counter[str]:
+        """How many ways lead to each step."""
+        targets = [self.flow.start]
+        for step in self.steps.values():
+            targets += [each.target for each in step.exits if each.target is not None]
+        return Counter(targets)
+
+    @cached_property
+    def gates(self) -> Mapping[str, Decision]:
+        """The Approvals that are a gate of the step behind them."""
+        found: dict[str, Decision] = {}
+        for step in self.steps.values():
+            decision = decide(step, self.flow) if step.kind == "Approval" else None
+            granted = None if decision is None else self.steps.get(decision.granted or "")
+            if decision is None or granted is None:
                 continue
-            follower, result = self.lead(state["Next"]), Result.of(state)
-            if follower is None or result is None or before[follower] != 1:
-                continue
-            following = self.states[follower]
-            fits = self.kinds[following["Type"]].fits if following["Type"] in self.kinds else None
-            if fits is not None and follower not in self.gates and fits(self, following, result):
-                found[name] = follower
+            fits = granted.kind in ("Task", "Pass", "Map", "Parallel") and not _idle(granted)
+            if fits and self.before[granted.name] == 1:
+                found[step.name] = decision
         return found
 
-    def leads(self) -> Iterator[str]:
-        """Yield the states to which the beginning and the transitions lead, each as often."""
-        targets = [self.machine["StartAt"]]
-        for state in self.states.values():
-            if not passes(state):
-                targets += [state.get("Next"), state.get("Default")]
-                targets += [rule.get("Next") for rule in state.get("Choices", ())]
-        for target in targets:
-            lead = self.lead(target) if type(target) is str else None
-            if lead is not None:
-                yield lead
+    @cached_property
+    def joined(self) -> Mapping[str, str]:
+        """Steps whose `next` does what a Map or a Parallel behind them does, with that."""
+        found: dict[str, str] = {}
+        for step in self.steps.values():
+            if step.kind != "Task" or len(step.exits) != 1 or key_of(step) is None:
+                continue
+            following = self.steps.get(step.exits[0].target or "")
+            if following is None or self.before[following.name] != 1:
+                continue
+            if following.kind == "Parallel" or (
+                following.kind == "Map" and self.items_key(step, following) is not None
+            ):
+                found[step.name] = following.name
+        return found
+
+    def items_key(self, step: WorkStep, following: WorkStep) -> str | None:
+        """Return the key under which the output of a step has the items of a Map."""
+        place, items = key_of(step), following.fields.get("Items")
+        if self.scope.item or place is None or not isinstance(items, Path):
+            return None
+        steps = Output(place).within(items)
+        if steps is None:
+            return None
+        if not steps:
+            return "."
+        plain = len(steps) == 1 and isinstance(steps[0], str)
+        return str(steps[0]) if plain else "/" + "/".join(escape(str(each)) for each in steps)
+
+    # Values
+
+    def scope_of(self, step: WorkStep) -> Scope:
+        """Return the scope of a step, which knows whether the data is the output in front of it."""
+        sources = [
+            each
+            for each in self.steps.values()
+            if any(exit.target == step.name for exit in each.exits)
+        ]
+        answers = all(each.kind == "Task" and key_of(each) == () for each in sources)
+        first = step.name == self.flow.start
+        return self.scope._replace(answer=bool(sources) and answers and not first)
+
+    def routed(self, step: WorkStep, exits: tuple[Exit, ...], names: Names) -> dict[str, Json]:
+        """Return the form of `next` that decides; raises Unsayable."""
+        cases: list[Any] = []
+        losses: list[tuple[Loss, str]] = []
+        for each in exits:
+            if each.condition is None:
+                continue
+            expressions = Expressions(names)
+            text = expressions.condition(self.scope.meant(each.condition))
+            losses += ((loss, each.pointer) for loss in dict.fromkeys(expressions.losses))
+            cases.append({"condition": text, "state_id": self.target(each.target)})
+        for loss, pointer in losses:
+            self.told([loss], pointer)
+        for each in exits:
+            if each.output is not None or each.assign:
+                self.lost("L-TRANSFORM", "a case only leads somewhere", each.pointer)
+        if exits[-1].condition is None:
+            otherwise = self.target(exits[-1].target)
+        else:
+            pointer = step.choice or step.pointer
+            self.lost("L-NODEFAULT", "a switch always leads somewhere", pointer)
+            otherwise = self.failing(f"{self.id(step)}_unmatched", "States.NoChoiceMatched")
+        if len(cases) != 1:
+            return {"switch": {"cases": cases, "default": otherwise}}
+        (case,) = cases
+        said = {"expression": case["condition"], "then": case["state_id"], "otherwise": otherwise}
+        return {"condition": said}
+
+    def going(self, step: WorkStep, stored: Mapping[str, Json]) -> dict[str, Json]:
+        """Return `next` of a state that runs an actor: where its output and control go."""
+        kept = {
+            key: value
+            for key, value in stored.items()
+            if key != "clear_context_store" or self.last is None
+        }
+        if step.name in self.joined:
+            following = self.steps[self.joined[step.name]]
+            return {**stored, **self.writers.regions[following.kind](self, following, step)}
+        if len(step.exits) == 1:
+            return {**kept, **self.next(step.exits[0].target)}
+        place = key_of(step)
+        if place is not None:
+            try:
+                return {**stored, **self.routed(step, step.exits, Output(place))}
+            except Unsayable:
+                pass
+        return {**stored, "state_id": self.choosing(step)}
+
+    def choosing(self, step: WorkStep) -> str:
+        """Put a state behind the one that is being written that decides; return its name."""
+        pointer = step.choice or step.pointer
+        name = self.workflow.id(unescape(pointer.rpartition("/")[2]))
+        self.workflow.places[name] = pointer
+        self.behind.append(self.decider(name, step))
+        return name
+
+    def decider(self, id: str, step: WorkStep) -> State:
+        """Return a state that takes what it decides by out of the context."""
+        names = Extracted(self.scope_of(step).key)
+        exits = []
+        for each in step.exits:
+            try:
+                if each.condition is not None:
+                    Expressions(names).condition(self.scope.meant(each.condition))
+            except Unsayable as fault:
+                self.told([fault.loss], each.pointer)
+                each = each._replace(condition=Literal(False))
+            exits.append(each)
+        names = Extracted(self.scope_of(step).key)
+        to = self.routed(step, tuple(exits), names)
+        return self.workflow.transforming(id, {"mappings": names.mappings()}, {**SILENT, **to})
 
     # States
 
-    def add(self, name: str, state: dict[str, Json]) -> None:
-        """Add a state that runs an actor, behind its gate if it has one."""
-        if name in self.gates:
-            prompt, pointer = self.gates[name]
-            state["interrupt_before"] = True
-            if prompt:
-                state["task"] = f"{prompt}\n\n{state.get('task', '')}".rstrip("\n")
-                self.lost(
-                    "L-PROMPT",
-                    "a gate shows the task of its state",
-                    pointer,
-                    "the prompt is part of it",
-                )
+    def add(self, step: WorkStep, state: State) -> None:
+        """Add the state of a step, behind its gate if it has one."""
+        for gate, decision in self.gates.items():
+            if decision.granted == step.name:
+                self.gated(self.steps[gate], state)
         to = state.pop("next")
+        if step.name in self.prepared:
+            self.workflow.states.append(self.prepared[step.name])
         self.workflow.states += [{**state, "next": to}, *self.behind]
         self.behind = []
 
-    def node(self, name: str, config: dict[str, Json], to: dict[str, Json], **more: Json) -> None:
-        """Write a state as a transformation."""
-        self.add(name, {**self.workflow.transforming(self.id(name), config, to), **more})
+    def gated(self, gate: WorkStep, state: State) -> None:
+        """Let people be asked before a state."""
+        state["interrupt_before"] = True
+        prompt = gate.fields.get("Prompt")
+        if isinstance(prompt, Literal) and isinstance(prompt.value, str) and prompt.value:
+            state["task"] = f"{prompt.value}\n\n{state.get('task', '')}".rstrip("\n")
+            message = "a gate shows the task of its state"
+            self.lost("L-PROMPT", message, gate.pointer, "the prompt is part of it")
+
+    def node(self, step: WorkStep, config: State, to: Mapping[str, Json], **more: Json) -> None:
+        """Write a step as a transformation."""
+        made = self.workflow.transforming(self.id(step), config, {**to})
+        self.add(step, {**made, **more})
+
+    def failing(self, name: str, error: str) -> str:
+        """Put a state that fails behind the one that is being written; return its name."""
+        id = self.workflow.id(name)
+        self.behind.append(self.workflow.transforming(id, never(error), {"state_id": END}))
+        return id
 
     def followed(self, inner: "Machine") -> str:
         """Write a machine behind the state that is being written; return its first state."""
         states = self.workflow.states
         begun = len(states)
-        first = inner.written()
+        first = inner.write()
         self.behind += states[begun:]
         del states[begun:]
         return first
 
 
-def passes(state: State) -> bool:
-    """Whether a state does nothing that a workflow could say."""
-    kind = state.get("Type")
-    if kind == "Pass":
-        makes = any(key in state for key in ("Result", "Parameters", "Output"))
-        return not makes and not copies(state)
-    return kind in ("Wait", "Approval", "Checkpoint")
+def never(needed: str) -> State:
+    """Return the configuration of a transformation that fails for what is needed."""
+    return {"mappings": [], "on_error": "fail", "output_schema": {"required": [needed]}}
 
 
-def copies(state: State) -> bool:
-    """Whether a Pass puts one part of the data under a key, and changes nothing else."""
-    made = ("Result", "Parameters", "Output", "OutputPath", "Assign")
-    return (
-        state.get("Type") == "Pass"
-        and key_of(state) is not None
-        and bool(steps(state.get("InputPath")))
-        and not any(key in state for key in made)
-    )
-
-
-def approved(state: State) -> str | None:
-    """Return where an Approval leads when it is approved."""
-    options = state.get("Options")
-    first = options[0] if type(options) is list and options else "approve"
-    for rule in state.get("Choices", ()):
-        if first == rule.get("StringEquals") or repr(first) in str(rule.get("Condition")):
-            return str(rule["Next"])
-    found = state.get("Next", state.get("Default"))
-    if found is None and state.get("Choices"):
-        found = state["Choices"][0].get("Next")
-    return None if found is None else str(found)
+def _idle(step: WorkStep) -> bool:
+    """Whether a step does nothing there."""
+    if step.kind == "Pass":
+        return step.output == Path(INPUT) and not step.assign and len(step.exits) == 1
+    return step.kind in OMITTED

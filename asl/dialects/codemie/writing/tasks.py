@@ -1,98 +1,275 @@
 """Tasks, and what stands in for states without a counterpart: states that run an actor."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from asl.core.diagnostics import Severity
+from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.codemie.tasks import RETRIED
-from asl.dialects.codemie.writing.machine import Machine, State
-from asl.dialects.codemie.writing.texts import arguments, instruction
+from asl.dialects.codemie.writing.expressions import Unsayable
+from asl.dialects.codemie.writing.machine import Machine
+from asl.dialects.codemie.writing.scope import is_replaced
+from asl.dialects.codemie.writing.texts import Texts, unreadable
+from asl.dialects.codemie.writing.transforms import Transformation, ended, transform, writes
+from asl.dialects.lowering import WorkStep
 from asl.dialects.names import lost_integration
+from asl.dialects.terms import (
+    INPUT,
+    RESULT,
+    Items,
+    Literal,
+    Path,
+    Placement,
+    Record,
+    Term,
+    member,
+    replace,
+)
+from asl.expr.templates import SUFFIX
 
-__all__ = ["stand_in", "stored", "task"]
+__all__ = ["prepare", "stand_in", "task"]
 
 _STANDS_IN: Final = {
     "Debate": "L-DEBATE",
     "Include": "L-INCLUDE",
     "Workflow": "L-INCLUDE",
 }
+_TASKS: Final = ("task", "prompt", "instruction", "input")
+"""Members of an input that are the text of an assistant's task, rather than a part of it."""
 MOST_ATTEMPTS: Final = 100
 MOST_BACKOFF: Final = 10
 """Bounds of a policy."""
 
 
-def task(machine: Machine, name: str, state: State) -> None:
+def prepare(machine: Machine, step: WorkStep) -> None:
+    """Make what a Task is given, and what is to be computed for it in front of it."""
+    agent = step.state.get("Agent", step.state.get("Resource"))
+    tool = "Agent" not in step.state or machine.workflow.is_tool(str(agent))
+    given = _Given(machine, step, tool=tool)
+    machine.given[step.name] = given.arguments() if tool else given.instruction()
+    mappings = given.transformation.mappings
+    if mappings:
+        id = machine.workflow.id(f"{machine.id(step)}_input")
+        machine.workflow.places[id] = step.pointer
+        machine.computed[step.name] = [str(each["output_field"]) for each in mappings]
+        machine.prepared[step.name] = machine.workflow.transforming(
+            id, {"mappings": mappings}, {"state_id": machine.id(step), **_UNTOLD}
+        )
+
+
+_UNTOLD: Final[Mapping[str, Json]] = {"include_in_llm_history": False}
+
+
+class _Given:
+    """What a Task is given, as text or arguments."""
+
+    def __init__(self, machine: Machine, step: WorkStep, *, tool: bool) -> None:
+        self.machine = machine
+        self.step = step
+        self.scope = machine.scope_of(step)
+        self.tool = tool
+        self.transformation = Transformation(machine, self.scope)
+        self.pointer = machine.at(step, "Parameters", "Arguments", "InputPath")
+        self.own = step.state.get("Arguments", step.state.get("Parameters"))
+        self.input = self.scope.meant(step.input)
+
+    def instruction(self) -> dict[str, Json]:
+        """Return the text that an assistant gets: a line for each member of its input."""
+        whole = isinstance(self.input, Path) and not self.input.steps
+        if whole and isinstance(self.input, Path) and self.scope.place(self.input) is None:
+            message = "an assistant gets a text, not the data"
+            hint = "the text is the comment, or the name of the state"
+            self.machine.lost("L-PARAMETERS", message, self.step.pointer, hint)
+            return self.said([str(self.step.state.get("Comment") or self.step.name)], False)
+        members = _members(self.input)
+        if members is None:
+            return self.said([self.text(self.input, ())], not isinstance(self.input, Literal))
+        lines: list[str] = []
+        for key, each in members.items():
+            text = self.text(each, (key,))
+            lines[:0] = [text] if key in _TASKS else []
+            lines += [] if key in _TASKS else [f"{key}: {text}"]
+        fixed = all(isinstance(each, Literal) for each in members.values())
+        return self.said(lines, not fixed)
+
+    def said(self, lines: list[str], resolved: bool) -> dict[str, Json]:
+        """Return the task of these lines, in which there may be something to resolve."""
+        return {"task": "\n".join(lines), "resolve_dynamic_values_in_prompt": resolved}
+
+    def arguments(self) -> dict[str, Json]:
+        """Return the arguments that a tool gets."""
+        if self.input == Path(INPUT):
+            return {}
+        members = _members(self.input)
+        if members is None:
+            message = "a tool takes an object"
+            self.machine.lost("L-PARAMETERS", message, self.pointer, "the tool gets the context")
+            return {}
+        return {"tool_args": {key: self.argument(e, (key,)) for key, e in members.items()}}
+
+    def argument(self, term: Term, way: tuple[str, ...]) -> Json:
+        if isinstance(term, Literal):
+            if term.value in ("", None):
+                message = "an empty argument is left out there, or filled in from the context"
+                self.machine.lost("L-PARAMETERS", message, self.at(way))
+            return self.text(term, way) if isinstance(term.value, str) else term.value
+        members = _members(term)
+        if members is not None:
+            return {key: self.argument(each, (*way, key)) for key, each in members.items()}
+        if isinstance(term, Items):
+            return [self.argument(each, way) for each in term.items]
+        message = "an argument that is null is left out"
+        hint = "let the tool take null where nothing is given"
+        self.machine.lost("L-PARAMETERS", message, self.at(way), hint)
+        return self.text(term, way)
+
+    def at(self, way: tuple[str, ...]) -> str:
+        """Return the JSON Pointer of a member of the input."""
+        pointer, held = self.pointer, self.own
+        for key in way:
+            written = key if isinstance(held, dict) and key in held else f"{key}{SUFFIX}"
+            if not isinstance(held, dict) or written not in held:
+                break
+            pointer, held = f"{pointer}/{escape(written)}", held[written]
+        return pointer
+
+    def written(self, way: tuple[str, ...]) -> str:
+        """Return the expression of a member of the input, as it is written."""
+        held = self.own
+        for key in way:
+            held = held.get(key, held.get(f"{key}{SUFFIX}")) if isinstance(held, dict) else None
+        return held if isinstance(held, str) else ""
+
+    def text(self, term: Term, way: tuple[str, ...]) -> str:
+        """Return a term as a text; one that no text says is left as it is written."""
+
+        def compute(part: Term) -> str:
+            return self.transformation.compute(part, way[-1] if way else "input")
+
+        try:
+            text = Texts(self.scope, compute).text(term)
+        except Unsayable as fault:
+            code, message, _ = fault.loss
+            self.machine.lost(code, message, self.at(way), "it is left", Severity.ERROR)
+            return self.written(way)
+        dynamic = self.tool or not isinstance(self.input, Literal)
+        if isinstance(term, Literal) and dynamic and unreadable(text):
+            message = "what stands between double braces is filled in there"
+            self.machine.lost("L-PARAMETERS", message, self.at(way), "where the context has it")
+        return text
+
+
+def _members(term: Term) -> Mapping[str, Term] | None:
+    """Return the members of an object that is written out."""
+    if isinstance(term, Literal) and isinstance(term.value, dict):
+        return {key: Literal(each) for key, each in term.value.items()}
+    return dict(term.members) if isinstance(term, Record) and term.base is None else None
+
+
+def task(machine: Machine, step: WorkStep) -> None:
     """Write a Task: an agent becomes an assistant or a tool, a resource a tool."""
-    field = "Agent" if "Agent" in state else "Resource"
-    agent = str(state.get(field))
+    field = "Agent" if "Agent" in step.state else "Resource"
+    agent = str(step.state.get(field))
     tool = field == "Resource" or machine.workflow.is_tool(agent)
-    actor = machine.workflow.actor(agent, tool, machine.at(name, field))
+    pointer = machine.at(step, field)
+    actor = machine.workflow.actor(agent, tool, pointer)
     told = lost_integration(agent)
     if told is not None:
-        machine.lost("L-INTEGRATION", told, machine.at(name, field), "a tool of the same name")
-    given = state.get("Arguments", state.get("Parameters"))
-    where = machine.at(name, "Arguments" if "Arguments" in state else "Parameters")
-    made: dict[str, Json] = {"id": machine.id(name), "tool_id" if tool else "assistant_id": actor}
-    if not tool:
-        made["task"] = instruction(machine, name, state, given, where)
-        made["resolve_dynamic_values_in_prompt"] = True
-    elif type(given) is dict:
-        made["tool_args"] = arguments(machine, given, where, template="Arguments" not in state)
-    elif given is not None:
-        machine.lost("L-PARAMETERS", "a tool takes an object", where, "the tool gets the context")
-    made["retry_policy"] = _policy(machine, name, state)
-    made["next"] = machine.going(name, state, stored(machine, name, state))
-    machine.add(name, made)
+        machine.lost("L-INTEGRATION", told, pointer, "a tool of the same name")
+    made: dict[str, Json] = {
+        "id": machine.id(step),
+        "tool_id" if tool else "assistant_id": actor,
+        **machine.given[step.name],
+    }
+    _finished(machine, step, made)
 
 
-def stand_in(machine: Machine, name: str, state: State) -> None:
+def stand_in(machine: Machine, step: WorkStep) -> None:
     """Put an assistant where something stands that has no counterpart."""
-    kind, where = str(state["Type"]), machine.at(name)
-    machine.lost(
-        _STANDS_IN[kind],
-        f"there are no {kind} states there",
-        where,
-        "an assistant of its name",
+    message = f"there are no {step.kind} states there"
+    machine.lost(_STANDS_IN[step.kind], message, step.pointer, "an assistant of its name")
+    topic = step.state.get("Topic", step.state.get("Comment", step.name))
+    made: dict[str, Json] = {
+        "id": machine.id(step),
+        "assistant_id": machine.workflow.actor(step.name, False, step.pointer),
+        "task": topic if isinstance(topic, str) else step.name,
+    }
+    _finished(machine, step, made)
+
+
+def _finished(machine: Machine, step: WorkStep, made: dict[str, Json]) -> None:
+    """Add a state that runs an actor, with its policy and with what becomes of its answer."""
+    made["retry_policy"] = _policy(machine, step)
+    place = ended(machine, step)
+    if place is None or place.value == Path(RESULT) or _is_merge(place):
+        made["next"] = {
+            **_forgotten(machine, step),
+            **machine.going(step, _stored(machine, step, place)),
+        }
+        machine.add(step, made)
+        return
+    key = machine.workflow.keys.new(f"{machine.id(step)}_answer")
+    id = machine.workflow.id(f"{machine.id(step)}_output")
+    machine.workflow.places[id] = step.pointer
+    shaped = replace(step.output, lambda part: _within(part, key))
+    to: dict[str, Json] = {"state_id": id, "output_key": key, **_forgotten(machine, step)}
+    node = transform(machine, step, id, shaped, (key,))
+    node["next"][_FORGET] = [key]
+    machine.behind.insert(0, node)
+    made["next"] = to
+    machine.add(step, made)
+
+
+_FORGET: Final = "reset_keys_in_context_store"
+
+
+def _forgotten(machine: Machine, step: WorkStep) -> dict[str, Json]:
+    """Return the flag that removes what was computed in front of a step."""
+    computed = machine.computed.get(step.name)
+    return {} if computed is None else {_FORGET: [*computed]}
+
+
+def _within(part: Term, key: str) -> Term | None:
+    """Return where a part of an answer stands that is kept under a key."""
+    if isinstance(part, Path) and part.root == RESULT:
+        return member(Path(INPUT), (key, *part.steps))
+    return None
+
+
+def _is_merge(place: Placement) -> bool:
+    """Whether all that is written are members of an answer, under their own names."""
+    value = place.value
+    return (
+        not place.steps
+        and isinstance(value, Record)
+        and value.base in (None, Path(INPUT))
+        and all(each == Path(RESULT, (key,)) for key, each in value.members)
     )
-    topic = state.get("Topic", state.get("Comment", name))
-    machine.add(
-        name,
-        {
-            "id": machine.id(name),
-            "assistant_id": machine.workflow.actor(name, False, where),
-            "task": topic if type(topic) is str else name,
-            "retry_policy": _policy(machine, name, state),
-            "next": machine.going(name, state, stored(machine, name, state)),
-        },
-    )
 
 
-def stored(machine: Machine, name: str, state: State) -> dict[str, Json]:
-    """Return the flags that write a result where its state writes it."""
-    where = machine.at(name, "ResultPath")
-    if "ResultPath" not in state or state["ResultPath"] == "$":
-        pointer = where if "ResultPath" in state else machine.at(name)
-        machine.lost("L-REPLACE", "the platform keeps the context from before", pointer)
-        return {"clear_context_store": "keep_current"}
-    path = state["ResultPath"]
-    if path is None:
+def _stored(machine: Machine, step: WorkStep, place: Placement | None) -> dict[str, Json]:
+    """Return the flags that write an answer where its state writes it."""
+    if place is None:
         return {"store_in_context": False}
-    keys = re.findall(r"[A-Za-z_]\w*", str(path))
-    if not keys:
-        machine.lost("L-DEEP", f"no key of the context is {path!r}", where, "nothing is written")
-        return {"store_in_context": False}
-    if len(keys) > 1 or "[" in str(path):
-        message = "results are written to keys of the context"
-        machine.lost("L-DEEP", message, where, f"to {keys[0]!r}")
-    message = f"a result is kept as text under {keys[0]!r}, and the keys of an object beside it"
-    machine.lost("L-ROOTMERGE", message, where)
-    return {"output_key": keys[0]}
+    if place.steps:
+        where = machine.at(step, "ResultPath", "Output")
+        message = "an answer is kept as text under its key, and the keys of an object beside it"
+        machine.lost("L-ROOTMERGE", message, where)
+        return {"output_key": writes(machine, step, place.steps)}
+    if not is_replaced(step):
+        return {}
+    goes_on = any(machine.lead(each.target) is not None for each in step.exits)
+    if machine.scope.item and goes_on:
+        return {"override_task": True}
+    pointer = machine.at(step, "ResultPath", "Output")
+    machine.lost("L-REPLACE", "the platform keeps the context from before", pointer)
+    return {"clear_context_store": "keep_current"}
 
 
-def _policy(machine: Machine, name: str, state: State) -> dict[str, Json]:
+def _policy(machine: Machine, step: WorkStep) -> dict[str, Json]:
     """Return the one policy that comes nearest to the retriers of a state."""
-    where = machine.at(name, "Retry")
+    state, where = step.state, machine.at(step, "Retry")
     retriers = [
         each
         for each in state.get("Retry", ())

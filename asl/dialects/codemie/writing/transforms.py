@@ -1,119 +1,193 @@
-"""States that ask nobody: Pass and Fail become transformations, others nothing."""
+"""States that ask nobody: Pass and Fail become transformations."""
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Any
 
 from asl.core.codes import is_anonymous
-from asl.core.pointers import escape
+from asl.core.diagnostics import Severity
 from asl.core.values import Json
 from asl.dialects.codemie.config import END
-from asl.dialects.codemie.writing.machine import Machine, State, copies, passes
-from asl.dialects.codemie.writing.results import key_of
-from asl.dialects.codemie.writing.tasks import stored
-from asl.dialects.codemie.writing.texts import filled
-from asl.dialects.expressions import computes
+from asl.dialects.codemie.writing.expressions import Expressions, Unsayable
+from asl.dialects.codemie.writing.machine import Machine, never
+from asl.dialects.codemie.writing.names import Context
+from asl.dialects.codemie.writing.scope import Scope, is_replaced
+from asl.dialects.codemie.writing.texts import Texts, unreadable
+from asl.dialects.lowering import WorkStep
+from asl.dialects.terms import INPUT, Literal, Path, Placement, Record, Step, Term, Text, placement
 
-__all__ = ["fail", "failing", "pass_", "skipped", "succeed"]
-
-_SKIPPED: Final = {
-    "Wait": ("L-WAIT", "no state waits, or fails because it cannot"),
-    "Checkpoint": ("L-CHECKPOINT", "the platform keeps runs by itself"),
-}
+__all__ = ["Transformation", "choice", "ended", "fail", "idle", "pass_", "transform", "writes"]
 
 
-def pass_(machine: Machine, name: str, state: State) -> None:
-    """Write a Pass that makes something."""
-    if copies(state):
-        _copy(machine, name, state)
-        return
-    if passes(state):
-        if state.get("ResultPath", "$") not in ("$", None):
-            where = machine.at(name, "ResultPath")
-            machine.lost("L-TRANSFORM", "no copy of the data stands within it", where)
-        return
-    if "Output" in state:
-        machine.lost(
-            "L-JSONATA",
-            "a workflow has no JSONata",
-            machine.at(name, "Output"),
-            "nothing is written",
+class Transformation:
+    """The mappings of one transformation.
+
+    Args:
+        machine: The machine of its state.
+        scope: Where data stands.
+        answers: Keys of answers beside those that the document has.
+    """
+
+    def __init__(self, machine: Machine, scope: Scope, answers: Iterable[Step] = ()) -> None:
+        self.machine = machine
+        self.scope = scope
+        self.names = Context(
+            scope.key, {*machine.workflow.answers, *answers}, machine.workflow.keys
         )
-    given = state.get("Result", state.get("Parameters"))
-    where = machine.at(name, "Result" if "Result" in state else "Parameters")
-    mappings: list[Json] = []
-    field = key_of(state)
-    if field is not None and "Result" in state and type(given) is not dict:
-        constant = {"output_field": field, "type": "constant", "value": given}
-        machine.node(name, {"mappings": [constant]}, machine.going(name, state, {}))
-        return
-    if type(given) is dict:
-        mappings = [
-            _mapping(machine, key, each, where, "Result" in state) for key, each in given.items()
-        ]
-    elif given is not None or "Result" in state:
-        mappings = [{"output_field": "value", "type": "constant", "value": given}]
-        message = "what a transformation gives is an object"
-        machine.lost("L-DEEP", message, where, "under 'value'")
-    to = machine.going(name, state, stored(machine, name, state))
-    machine.node(name, {"mappings": mappings}, to)
+        self._made: list[dict[str, Json]] = []
+
+    @property
+    def mappings(self) -> list[dict[str, Json]]:
+        """The mappings: first what is taken out of the context, then what is computed."""
+        return [*self.names.mappings(), *self._made]
+
+    def compute(self, term: Term, wanted: str) -> str:
+        """Return the key of a new value; raises Unsayable."""
+        script = self.script(term)
+        key = self.machine.workflow.keys.new(wanted)
+        self._made.append({"output_field": key, "type": "script", "script": script})
+        return key
+
+    def script(self, term: Term) -> str:
+        try:
+            return Expressions(self.names).value(term)
+        except Unsayable:
+            raise Unsayable("L-INTRINSIC", "no script computes this") from None
+
+    def add(self, field: str, term: Term) -> None:
+        """Let a field have the value of a term; raises Unsayable."""
+        self._made.append({"output_field": field, **self.mapping(field, term)})
+
+    def mapping(self, field: str, term: Term) -> dict[str, Json]:
+        match term:
+            case Literal(value):
+                return {"type": "constant", "value": value}
+            case Path():
+                place = self.scope.key(term)
+                if not place or any("." in str(each) for each in place):
+                    message = "no transformation reads this as a whole"
+                    raise Unsayable("L-TRANSFORM", message)
+                return {"type": "extract", "source_path": ".".join(map(str, place))}
+            case Text(parts) if not any(
+                isinstance(each, Literal) and unreadable(str(each.value)) for each in parts
+            ):
+                scope = self.scope._replace(transforming=True)
+                compute = Texts(scope, lambda part: self.compute(part, f"{field}_part"))
+                return {"type": "template", "template": compute.text(term)}
+        return {"type": "script", "script": self.script(term)}
 
 
-def _copy(machine: Machine, name: str, state: State) -> None:
-    """Write a Pass that puts a part of the data under a key."""
-    copied: list[Json] = []
-    way = machine.way(state["InputPath"])
-    if way:
-        path = ".".join(way)
-        copied = [{"output_field": key_of(state), "type": "extract", "source_path": path}]
+def writes(machine: Machine, step: WorkStep, steps: tuple[Step, ...]) -> str:
+    """Return the key of the context for a place of the data."""
+    key = machine.scope.places.key(steps)
+    if len(steps) > 1:
+        pointer = machine.at(step, "ResultPath", "Output")
+        message = "what is written deeper stands under a key of its own"
+        machine.lost("L-DEEP", message, pointer, f"under {key!r}")
+    return str(key)
+
+
+def ended(machine: Machine, step: WorkStep) -> Placement | None:
+    """Return where a step writes; what ends a run writes no part of the data apart."""
+    place = placement(step.output)
+    goes_on = any(machine.lead(each.target) is not None for each in step.exits)
+    if goes_on or place is None or place.steps or not isinstance(place.value, Path):
+        return place
+    if place.value.root != INPUT:
+        return place
+    pointer = machine.at(step, "OutputPath", "Output", "InputPath")
+    machine.lost("L-OUTPUT", "a run ends with its whole context", pointer, "it is in that")
+    return None
+
+
+def transform(
+    machine: Machine, step: WorkStep, id: str, output: Term, answers: Iterable[Step] = ()
+) -> dict[str, Any]:
+    """Return the state that makes the data behind a step.
+
+    Args:
+        machine: The machine.
+        step: The step, whose exits the state has.
+        id: Name of the state.
+        output: The data, over the context.
+        answers: Keys of answers beside those that the document has.
+    """
+    made = Transformation(machine, machine.scope_of(step), answers)
+    fields = ("Output", "ResultSelector", "Parameters", "Result", "InputPath", "OutputPath")
+    pointer = machine.at(step, *fields)
+    place = placement(output)
+    flags: dict[str, Json] = {}
+    if place is not None and place.steps:
+        members: list[tuple[str, Term]] = [(writes(machine, step, place.steps), place.value)]
+    elif place is not None and (found := _members(place.value)) is not None:
+        members = found
+    elif place is not None and isinstance(place.value, Literal):
+        machine.lost("L-DEEP", "what a transformation gives is an object", pointer, "under 'value'")
+        members = [("value", place.value)]
     else:
-        message = "no transformation reads the item of an iteration as a whole"
-        machine.lost("L-TRANSFORM", message, machine.at(name, "InputPath"))
-    machine.node(name, {"mappings": copied}, machine.going(name, state, {}))
+        message = "no transformation gives data as a whole"
+        machine.lost("L-TRANSFORM", message, pointer, severity=Severity.ERROR)
+        members = []
+    for key, term in members:
+        try:
+            made.add(key, machine.scope.meant(term))
+        except Unsayable as fault:
+            code, message, _ = fault.loss
+            machine.lost(code, message, pointer, "it is left out", Severity.ERROR)
+    if place is not None and not place.steps and is_replaced(step):
+        where = machine.at(step, "ResultPath", "Output", "Result", "Parameters")
+        machine.lost("L-REPLACE", "the platform keeps the context from before", where)
+        flags = {"clear_context_store": "keep_current"}
+    to = machine.going(step, flags)
+    return machine.workflow.transforming(id, {"mappings": made.mappings}, to)
 
 
-def _mapping(
-    machine: Machine, key: str, value: Json, where: str, constant: bool
-) -> dict[str, Json]:
-    """Return what gives one field of a Pass."""
-    plain = key if constant else key.removesuffix(".$")
-    if constant or (plain == key and not computes(value, jsonata=False)):
-        return {"output_field": plain, "type": "constant", "value": value}
-    way = machine.way(value) if plain != key else None
-    if way:
-        return {"output_field": plain, "type": "extract", "source_path": ".".join(way)}
-    text = filled(machine, value, f"{where}/{escape(key)}", dynamic=plain != key)
-    return {"output_field": plain, "type": "template", "template": text}
+def _members(value: Term) -> list[tuple[str, Term]] | None:
+    """Return the members that are written, None if a value is no object that is written out."""
+    if isinstance(value, Literal) and isinstance(value.value, dict):
+        return [(key, Literal(each)) for key, each in value.value.items()]
+    if isinstance(value, Record) and value.base in (None, Path(INPUT)):
+        return [*value.members]
+    return None
 
 
-def fail(machine: Machine, name: str, state: State) -> None:
+def idle(machine: Machine, step: WorkStep) -> None:
+    """Write a state that does nothing, as its way leads back to it without any that does."""
+    to = machine.next(step.exits[0].target)
+    machine.node(step, {"mappings": []}, {**to, "store_in_context": False})
+
+
+def pass_(machine: Machine, step: WorkStep) -> None:
+    """Write a Pass that makes something, or decides by what is there."""
+    if step.output == Path(INPUT):
+        (idle if len(step.exits) == 1 else choice)(machine, step)
+        return
+    machine.add(step, transform(machine, step, machine.id(step), step.output))
+
+
+def choice(machine: Machine, step: WorkStep) -> None:
+    """Write a Choice as a state of its own, which extracts what it reads."""
+    machine.add(step, machine.decider(machine.id(step), step))
+
+
+def fail(machine: Machine, step: WorkStep) -> None:
     """Write a Fail as a transformation that needs what nobody gives."""
-    error, cause = str(state.get("Error", "Failed")), str(state.get("Cause", ""))
-    machine.lost(
-        "L-FAIL",
-        "no state fails on purpose",
-        machine.at(name),
-        "a transformation that cannot succeed",
-    )
-    told = [cause] if is_anonymous(error) else [error, cause]
-    machine.node(name, _never(": ".join(filter(None, told)) or error), {"state_id": END})
+    message = "no state fails on purpose"
+    machine.lost("L-FAIL", message, step.pointer, "a transformation that cannot succeed")
+    for field in ("ErrorPath", "CausePath"):
+        if field in step.state:
+            hint = "the path stands in its place"
+            machine.lost("L-FAIL", "nothing is told that is read", machine.at(step, field), hint)
+    told = [_told(step, "Error"), _told(step, "Cause")]
+    if is_anonymous(told[0]):
+        told = told[1:]
+    needed = ": ".join(filter(None, told)) or _told(step, "Error") or "Failed"
+    made = machine.workflow.transforming(machine.id(step), never(needed), {"state_id": END})
+    machine.add(step, made)
 
 
-def failing(machine: Machine, name: str, error: str) -> str:
-    """Put a state that fails behind the one that is being written; return its name."""
-    workflow = machine.workflow
-    id = workflow.id(name)
-    machine.behind.append(workflow.transforming(id, _never(error), {"state_id": END}))
-    return id
-
-
-def _never(needed: str) -> dict[str, Json]:
-    return {"mappings": [], "on_error": "fail", "output_schema": {"required": [needed]}}
-
-
-def skipped(machine: Machine, name: str, state: State) -> None:
-    """Report a state that has no counterpart; transitions to it lead on."""
-    code, message = _SKIPPED[state["Type"]]
-    machine.lost(code, message, machine.at(name), "it is left out")
-
-
-def succeed(machine: Machine, name: str, state: State) -> None:
-    """Write nothing: a transition to it ends the run."""
+def _told(step: WorkStep, field: str) -> str:
+    """Return the text of a field, as it is written where it is computed."""
+    found = step.fields.get(field)
+    if isinstance(found, Literal):
+        return str(found.value)
+    return str(step.state.get(field, step.state.get(f"{field}Path", "")))

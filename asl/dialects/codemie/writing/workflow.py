@@ -1,20 +1,19 @@
 """The workflow under construction: its states, its actors, its settings, and what is lost."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from asl.core.diagnostics import Finding
+from asl.core.diagnostics import Finding, Severity
 from asl.core.pointers import escape
-from asl.core.values import Json, index_of
+from asl.core.values import Json
 from asl.dialects.codemie.config import END, CodemieState
 from asl.dialects.codemie.round_trip import kept
 from asl.dialects.codemie.rules import RESERVED_IDS
-from asl.dialects.codemie.writing.results import key_of, steps
 from asl.dialects.jsonpath_form import missing_value_loss, returned_to
 from asl.dialects.names import FreshNames, function_of
 
-__all__ = ["Workflow", "branch_key"]
+__all__ = ["Workflow"]
 
 _OF_MACHINE: Final = frozenset(
     ("StartAt", "States", "Comment", "QueryLanguage", "Version", "Metadata")
@@ -25,17 +24,27 @@ LEAST_STEPS, MOST_STEPS = 50, 5000
 
 
 class Workflow:
-    """One workflow under construction, for the document of this value.
+    """One workflow under construction.
 
-    The agents of *tools* are tools there, all others assistants.
+    Args:
+        value: Value of the document.
+        tools: The agents that are tools; all others are assistants.
+        prompts: The system prompts of agents, by their names.
+        keys: The keys of the data of the document.
+        answers: Those under which the text of an answer stands.
     """
 
     def __init__(
-        self, value: Mapping[str, Any], tools: frozenset[str], prompts: Mapping[str, str]
+        self,
+        value: Mapping[str, Any],
+        tools: frozenset[str],
+        prompts: Mapping[str, str],
+        keys: Iterable[str] = (),
+        answers: Iterable[str] = (),
     ) -> None:
         self.value = value
         self.prompts = prompts
-        self.losses: list[Finding] = []
+        self._losses: dict[Finding, None] = {}
         self.states: list[dict[str, Json]] = []
         self.ids = FreshNames(RESERVED_IDS, "_")
         self.assistants: dict[str, dict[str, Json]] = {}
@@ -46,16 +55,30 @@ class Workflow:
         self.concurrency: list[int] = []
         self.about = kept(value)
         self.own_tools = tools
-        self.branches: dict[str, int] = {}
-        """Keys under which the document has results of branches, and of how many."""
+        self.keys = FreshNames(keys, "_")
+        """The keys of the context."""
+        self.answers = frozenset(answers)
         self.places: dict[str, str] = {}
         """Where the states stand in the document, by their names in the workflow."""
 
     def lost(
-        self, code: str, message: str, pointer: str, instead: str | None = None, key: bool = True
+        self,
+        code: str,
+        message: str,
+        pointer: str,
+        instead: str | None = None,
+        severity: Severity | None = None,
+        *,
+        key: bool = True,
     ) -> None:
         """Report what the workflow does not say."""
-        self.losses.append(Finding(code, message, pointer, instead, at_key=key))
+        found = Finding(code, message, pointer, instead, severity=severity, at_key=key)
+        self._losses[found] = None
+
+    @property
+    def losses(self) -> tuple[Finding, ...]:
+        """What the workflow does not say."""
+        return tuple(self._losses)
 
     def begun(self) -> None:
         """Report what stands beside the states of the document."""
@@ -73,7 +96,7 @@ class Workflow:
                 self.lost("L-INCLUDE", f"a workflow has no {field!r}", f"/{field}")
             elif field not in _OF_MACHINE:
                 self.lost("L-BLOCK", f"a workflow has no {field!r}", f"/{field}")
-        self.losses += missing_value_loss(self.value)
+        self._losses |= dict.fromkeys(missing_value_loss(self.value))
 
     def config(self) -> dict[str, Json]:
         """Return the workflow, now that its states are written."""
@@ -132,23 +155,6 @@ class Workflow:
                 )
         return [each for name, each in known.items() if name in found]
 
-    def count_branches(self, states: Mapping[str, Any]) -> None:
-        """Take down where the states of a machine have results of branches."""
-        for state in states.values():
-            key = key_of(state) if state.get("Type") == "Parallel" else None
-            if key is not None:
-                self.branches[key] = len(state.get("Branches", ()))
-
-    def way(self, path: Json) -> tuple[str, ...] | None:
-        """Return the keys and positions that a plain path leads along in the context."""
-        found = steps(path)
-        if found and len(found) > 1:
-            key, step, *rest = found
-            index = index_of(step, range(self.branches.get(key, 0)))
-            if index is not None:
-                return (branch_key(key, index), *rest)
-        return found
-
     # States
 
     def id(self, name: str) -> str:
@@ -206,11 +212,6 @@ class Workflow:
     def is_tool(self, name: str) -> bool:
         """Whether an agent is a tool: the caller or the workflow that it came from says so."""
         return name in self.own_tools or self.defined("tools", name) is not None
-
-
-def branch_key(key: str, index: int) -> str:
-    """Return the key of one branch whose result stands in an array under this key."""
-    return f"{key}_{index}"
 
 
 def _slug(name: str) -> str:

@@ -1,0 +1,63 @@
+"""Approvals: gates in front of states."""
+
+from typing import Final
+
+from asl.core.diagnostics import Severity
+from asl.dialects.codemie.writing.gates import decide
+from asl.dialects.codemie.writing.machine import SILENT, Machine
+from asl.dialects.lowering import Flow, WorkStep
+from asl.dialects.terms import INPUT, Literal, Placement, Record, paths_of, placement
+
+__all__ = ["approval"]
+
+_UNSAID: Final = "a gate can only go on or cancel the run"
+
+
+def approval(machine: Machine, step: WorkStep) -> None:
+    """Report what a gate does not say, and write one that no state behind it can be."""
+    decision = decide(step, machine.flow)
+    pointer = machine.at(step, "Options")
+    if decision.lost:
+        lost = ", ".join(map(repr, decision.lost))
+        message = f"{_UNSAID}: nobody can answer {lost} there"
+        machine.lost("L-APPROVAL", message, pointer, f"going on leads to {decision.granted!r}")
+    elif "Options" in step.state:
+        machine.lost("L-PROMPT", "people are offered to go on or to cancel the run", pointer)
+    for each in decision.odd:
+        machine.lost("L-APPROVAL", f"{_UNSAID}: nothing decides by this", each.pointer)
+    _recorded(machine, step)
+    if step.name in machine.gates:
+        return
+    prompt = step.fields.get("Prompt")
+    said = prompt.value if isinstance(prompt, Literal) and isinstance(prompt.value, str) else ""
+    state = machine.workflow.transforming(
+        machine.id(step), {"mappings": []}, {**SILENT, **machine.next(decision.granted)}
+    )
+    machine.add(step, {**state, "task": said, "interrupt_before": True})
+
+
+def _recorded(machine: Machine, step: WorkStep) -> None:
+    """Report that the decision is nowhere, as an error where it is read."""
+    place = placement(step.output)
+    if place is None:
+        return
+    read = _reads(machine.whole, place, step)
+    message = "what people answer is not written anywhere"
+    hint = "let an agent note what has to be read later"
+    severity = Severity.ERROR if read else None
+    machine.lost("L-RECORD", message, machine.at(step, "ResultPath", "Output"), hint, severity)
+
+
+def _reads(flow: Flow, place: Placement, source: WorkStep) -> bool:
+    """Whether a step behind an Approval reads its record, other than to decide."""
+    members = place.value.members if isinstance(place.value, Record) else ()
+    places = [place.steps] if place.steps else [(key,) for key, _ in members]
+    for step in flow.steps.values():
+        if step.name == source.name or step.pointer == source.choice:
+            continue
+        conditions = [each.condition for each in step.exits if each.condition is not None]
+        for term in (step.input, *step.fields.values(), *conditions):
+            for path in paths_of(term):
+                if path.root == INPUT and any(path.steps[: len(e)] == e for e in places):
+                    return True
+    return False
