@@ -328,7 +328,7 @@ LATE = {
     "asl.dialects": "rows of the table of dialects",
     **{
         f"asl.dialects.{name}.{part}": "what the row of a dialect does with a document"
-        for name in ("codemie", "contenox", "flujo")
+        for name in ("amazon", "codemie", "contenox", "flujo")
         for part in ("agents", "functions", "plain", "reader", "round_trip", "schema", "writing")
     },
     "asl.dialects.registry": "documents in other languages, which those in ours need not know",

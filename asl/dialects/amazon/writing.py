@@ -1,4 +1,4 @@
-"""Amazon States Language: what the agent language has beyond it becomes the nearest there is.
+"""The writer of Amazon States Language: what the agent language adds becomes the nearest there is.
 
 Amazon's documents are read without a detour, as documents of this language. On the way to Amazon
 agents become Lambda functions, people answer a task token, and whatever AWS itself would refuse in
@@ -21,11 +21,11 @@ from asl.core.pointers import escape
 from asl.core.profile import AWS
 from asl.core.source import Source
 from asl.core.values import Json
-from asl.dialects.base import Coverage, Dialect, WriterResult
+from asl.dialects.base import Coverage, WriterResult
 from asl.dialects.expressions import TextReference, inserted, said
 from asl.dialects.formatter import format_json
 from asl.dialects.jsonpath_form import reached
-from asl.dialects.names import NAMES, FreshNames, NameTable, renamed
+from asl.dialects.names import FreshNames, NameTable, renamed
 from asl.dialects.registry import meanings_of
 from asl.dialects.terms.expansion import expand_functions
 from asl.expr.times import parse_duration
@@ -34,7 +34,7 @@ from asl.states.blocks import AGENT_BLOCKS
 from asl.states.machines import nested_machines
 from asl.states.schemas import inert_fields, known_fields
 
-__all__ = ["DIALECT"]
+__all__ = ["coverage", "write"]
 
 LAMBDA: Final = "arn:aws:lambda:us-east-1:123456789012:function:"
 """Placeholder for the location of the functions of agents; replace it before deployment."""
@@ -82,11 +82,16 @@ _COMMON = frozenset(
 ) | {"Assign", "Retry", "Catch", "ResultPath"}
 
 
-def _never(what: str | Mapping[str, Any]) -> bool:
-    return False
+def write(document: Document, names: Mapping[str, str] | None = None) -> WriterResult:
+    """Write a document in Amazon's language.
 
+    Args:
+        document: A document without errors.
+        names: Names of functions by the names of agents and approvals.
 
-def _write(document: Document, names: Mapping[str, str] | None = None) -> WriterResult:
+    Raises:
+        AslError: A name stands for nothing in the document.
+    """
     failing: list[Finding] = []
 
     def report(pointer: str, expression: str) -> None:
@@ -477,7 +482,8 @@ _KINDS: Final[Mapping[str, _Handler]] = {
 }
 
 
-def _coverage() -> Coverage:
+def coverage() -> Coverage:
+    """Return the fields that the writer supports."""
     theirs = (name for name, kind in STATE_TYPES.items() if kind.aws)
     states = {name: known_fields(f"states:{name}") - _BLOCKS for name in theirs}
     states["Approval"] = _ASKED | _COMMON
@@ -486,16 +492,3 @@ def _coverage() -> Coverage:
         states[kind] = _COMMON
     replaced = frozenset(("Checkpoint", "Debate", "Include", "Workflow"))
     return Coverage(states, _OF_DOCUMENT, replaced)
-
-
-DIALECT = Dialect(
-    "amazon",
-    "Amazon States Language",
-    _never,
-    _never,
-    None,
-    _write,
-    write_options=frozenset((NAMES,)),
-    coverage=_coverage,
-    file_ending=".asl.json",
-)
