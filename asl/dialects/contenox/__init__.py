@@ -12,6 +12,7 @@ from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json, compact
 from asl.dialects.base import Coverage, Dialect, WriterResult, parse_names
 from asl.dialects.jsonpath_form import JsonPathForm
+from asl.dialects.terms import Meanings
 from asl.engine.definitions import AgentDefinition
 
 __all__ = ["DIALECT"]
@@ -109,6 +110,12 @@ def _words(part: Mapping[str, Json], written: Json) -> str | None:
     return None
 
 
+def _meanings() -> Meanings:
+    from asl.dialects.contenox.meanings import MEANINGS
+
+    return MEANINGS
+
+
 def _coverage() -> Coverage:
     from asl.dialects.contenox.writing import COVERAGE
 
@@ -148,6 +155,7 @@ DIALECT = Dialect(
     describe_part=_words,
     coverage=_coverage,
     agents=_agents,
+    meanings=_meanings,
     functions=_functions,
     codes=os.path.join(os.path.dirname(__file__), "codes.toml"),
     json_schema=_json_schema,

@@ -19,6 +19,8 @@ __all__ = [
     "Task",
 ]
 
+_INPUT: Final = "input"
+"""The variable with the input of the chain."""
 END: Final = "end"
 """The target that ends a run."""
 ECHO: Final = "echo"
@@ -215,6 +217,48 @@ class Chain:
         """Return the task that follows a failure of one, None where the run fails."""
         caught = self.caught(task)
         return task.on_failure if caught is None else caught.goto
+
+    def source(self, task: Task) -> str | None:
+        """Return the variable that moves along into a task, None if several may."""
+        found = self._sources.get(task.id, frozenset())
+        if task.id == self.start.id:
+            return None if found or _INPUT in self._ambiguous else _INPUT
+        return self._only(found)
+
+    @property
+    def last(self) -> str | None:
+        """The variable that the run ends with, None if several may."""
+        return self._only(self._sources.get(END, frozenset()))
+
+    def _only(self, sources: frozenset[str]) -> str | None:
+        return next(iter(sources)) if len(sources) == 1 and not sources & self._ambiguous else None
+
+    @cached_property
+    def _sources(self) -> Mapping[str, frozenset[str]]:
+        """The tasks that lead to each task, and to the end."""
+        found: dict[str, set[str]] = {}
+        for task in self.tasks.values():
+            targets = {each.goto for each in task.branches} or {END}
+            rescue = self.rescue(task)
+            for target in targets if rescue is None else {*targets, rescue}:
+                found.setdefault(END if target not in self.tasks else target, set()).add(task.id)
+        return {name: frozenset(each) for name, each in found.items()}
+
+    @cached_property
+    def _ambiguous(self) -> frozenset[str]:
+        """The tasks whose variables may hold something else than their outputs."""
+        composed = (
+            str(each.compose.get("with_var"))
+            for task in self.tasks.values()
+            for each in task.branches
+            if each.compose is not None
+        )
+        named = (
+            each
+            for each in self.tasks
+            if each in (_INPUT, "previous_output", "last_error") or each.endswith("_error")
+        )
+        return frozenset((*composed, *named))
 
     @cached_property
     def rescuers(self) -> frozenset[str]:

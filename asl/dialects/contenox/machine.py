@@ -65,7 +65,11 @@ class _Machine:
         while self.todo:
             self.task(self.chain.tasks[self.todo.pop(0)])
         if self.ends:
-            output = query(f"{INPUT}.output")
+            source = self.chain.last
+            moved = (
+                f"$contenox_variable({INPUT}, {literal(source)})" if source else f"{INPUT}.output"
+            )
+            output = query(moved)
             self.states[self.name(END)] = {"Type": "Succeed", "Output": output}
         machine: dict[str, Json] = {"StartAt": start, "States": self.states}
         return ContenoxMachine(machine, self.origins, frozenset(self.entered), self.findings)
@@ -206,9 +210,10 @@ class _Machine:
             return self.text(task.template, "text")
         if task.input_var:
             return f"$contenox_variable({INPUT}, {literal(task.input_var)})"
-        if task.id == self.chain.start.id:
+        source = self.chain.source(task)
+        if source is None and task.id == self.chain.start.id:
             return f"$contenox_input({INPUT})"
-        return f"{INPUT}.output"
+        return _moving(source)
 
     def text(self, written: str, function: str) -> str:
         """Return a text that is filled in as an expression."""
@@ -445,6 +450,13 @@ class _Machine:
             },
             task.pointer,
         )
+
+
+def _moving(source: str | None) -> str:
+    """Return what moves along as an expression: the variable of the task that has made it."""
+    if source is None:
+        return f"{INPUT}.output"
+    return f"$contenox_variable({INPUT}, {literal(source)})"
 
 
 def _prompt(task: Task, given: str) -> str:
