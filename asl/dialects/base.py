@@ -144,6 +144,8 @@ class Dialect(NamedTuple):
         json_schema: JSON Schema of its documents, for editors.
         file_ending: Ending of the names of its files.
         meanings: What the functions of the dialect compute, for the writers of other languages.
+        meaning_losses: What the meanings leave out: losses of writing a document of the dialect in
+            any other language but that of states itself. Unused where there is a `plain` form.
     """
 
     name: str
@@ -171,6 +173,7 @@ class Dialect(NamedTuple):
     file_ending: str = ".yaml"
     meanings: Callable[[], Meanings] = _no_meanings
     takes_agents: bool = False
+    meaning_losses: Callable[[Document], Iterable[Finding]] = _no_losses
 
 
 @dataclass(frozen=True, slots=True)

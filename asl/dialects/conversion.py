@@ -135,6 +135,8 @@ def convert_document(
         machine, made = plain(document)
         simplify(machine)
         said = replace(document, value=machine, dialect=NATIVE)
+    elif to not in (NATIVE, document.dialect):
+        made.losses += dialect(document.dialect).meaning_losses(document)
     prompts = {"prompts": made.prompts} if target.takes_prompts else {}
     agents = {"agents": agent_definitions(document.value)} if target.takes_agents else {}
     written = write(target, said, **(writing or {}), **prompts, **agents)

@@ -116,6 +116,12 @@ def _meanings() -> Meanings:
     return MEANINGS
 
 
+def _meaning_losses(document: Document) -> Iterable[Finding]:
+    from asl.dialects.contenox.meaning_losses import meaning_losses
+
+    return meaning_losses(document)
+
+
 def _coverage() -> Coverage:
     from asl.dialects.contenox.writing import COVERAGE
 
@@ -156,6 +162,7 @@ DIALECT = Dialect(
     coverage=_coverage,
     agents=_agents,
     meanings=_meanings,
+    meaning_losses=_meaning_losses,
     functions=_functions,
     codes=os.path.join(os.path.dirname(__file__), "codes.toml"),
     json_schema=_json_schema,
