@@ -329,7 +329,10 @@ LATE = {
     **{
         f"asl.dialects.{name}.{part}": "what the row of a dialect does with a document"
         for name in ("amazon", "codemie", "contenox", "flujo")
-        for part in ("agents", "functions", "plain", "reader", "round_trip", "schema", "writing")
+        for part in (
+            *("agents", "functions", "meaning_losses", "meanings", "plain", "reader"),
+            *("round_trip", "schema", "writing"),
+        )
     },
     "asl.dialects.registry": "documents in other languages, which those in ours need not know",
     "asl.effects.journaled": "the effects of an execution that is kept, which a plain run lacks",

@@ -14,6 +14,7 @@ from asl.dialects.contenox.functions.chain_data import (
     transition_count,
     variables,
 )
+from asl.dialects.contenox.functions.sprig import SPRIG
 from asl.dialects.contenox.functions.templates import (
     Macro,
     Node,
@@ -171,7 +172,7 @@ class _Rendering:
             self.meter.spend_bytes(len(given[0]) * len(given[1]))
         try:
             return _CALLS[expression.name](*given)
-        except (TypeError, ValueError, LookupError, AttributeError):
+        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
             raise runtime_error(f"{expression.name!r} got arguments of the wrong type") from None
 
     def joined(self, expression: TemplateCall, dot: Any) -> Any:
@@ -311,10 +312,6 @@ def _dict(*pairs: Any) -> dict[str, Json]:
     return {template_text(key): value for key, value in zip(pairs[::2], pairs[1::2], strict=True)}
 
 
-def _set(members: Any, key: Any, value: Json) -> dict[str, Json]:
-    return {**dict.copy(members), str.__str__(key): value}
-
-
 _CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     "eq": lambda first, *others: any(_same(first, each) for each in others),
     "ne": lambda first, other: not _same(first, other),
@@ -343,11 +340,8 @@ _CALLS: Final[Mapping[str, Callable[..., Any]]] = {
     "hasSuffix": lambda part, text: str.endswith(text, part),
     "kindIs": _kind_is,
     "has": lambda value, values: any(_same(value, each) for each in list.copy(values)),
-    "hasKey": lambda members, key: key in dict.copy(members),
-    "list": lambda *values: [*values],
     "dict": _dict,
-    "set": _set,
-    "deepCopy": lambda value: value,
+    **{name: function for name, (function, *_) in SPRIG.items()},
 }
 
 # --------------------------------------------------------------------------------------------

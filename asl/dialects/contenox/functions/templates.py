@@ -19,6 +19,7 @@ from typing import Final, TypeAlias
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
+from asl.dialects.contenox.functions.sprig import SPRIG
 
 __all__ = [
     "FUNCTIONS",
@@ -73,11 +74,8 @@ FUNCTIONS: Final[dict[str, tuple[int, int]]] = {
     "hasSuffix": (2, 2),
     "kindIs": (2, 2),
     "has": (2, 2),
-    "hasKey": (2, 2),
-    "list": (0, 99),
     "dict": (0, 99),
-    "set": (3, 3),
-    "deepCopy": (1, 1),
+    **{name: (least, most) for name, (_, least, most) in SPRIG.items()},
 }
 """The functions, with their minimum and maximum numbers of arguments."""
 
@@ -353,9 +351,8 @@ class _Parser:
     def call(self, name: str, arguments: tuple[Expression, ...], at: int) -> TemplateCall:
         if name not in FUNCTIONS:
             near = None if arguments else f"write {{{{.{name}}}}} for a field"
-            hint = (
-                did_you_mean(name, FUNCTIONS) or near or f"the functions are {', '.join(FUNCTIONS)}"
-            )
+            close = [each for each in FUNCTIONS if abs(len(each) - len(name)) < 2]
+            hint = did_you_mean(name, close) or near or f"the rule {CODE} lists the functions"
             raise self.fault(f"there is no function {name!r}", at, hint)
         least, most = FUNCTIONS[name]
         if not least <= len(arguments) <= most:
