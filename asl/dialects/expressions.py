@@ -7,25 +7,11 @@ from typing import Final
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.expr import templates
-from asl.expr.intrinsics import grammar
-from asl.expr.intrinsics.strings import FormatPlaceholder, template
 from asl.expr.jsonata.javascript import literal
 
-__all__ = ["TextReference", "computes", "handed", "inserted", "parts_of", "query", "said", "texted"]
+__all__ = ["TextReference", "handed", "inserted", "query", "said", "texted"]
 
 _FORMAT_SPECIAL: Final = re.compile(r"[\\'{}]")
-
-
-def computes(value: Json, *, jsonata: bool) -> bool:
-    """Whether a part of a state has fields, or in JSONata expressions, that are computed."""
-    if isinstance(value, dict):
-        return any(
-            (not jsonata and key.endswith(".$")) or computes(each, jsonata=jsonata)
-            for key, each in value.items()
-        )
-    if isinstance(value, list):
-        return any(computes(each, jsonata=jsonata) for each in value)
-    return jsonata and isinstance(value, str) and "{%" in value
 
 
 class TextReference(str):
@@ -62,27 +48,6 @@ def inserted(text: str) -> list[str]:
     except ExpressionFault:
         return [text]
     return [each if isinstance(each, str) else TextReference(each.text) for each in parts]
-
-
-def parts_of(text: Json) -> list[str] | None:
-    """Return the parts of a text that `States.Format` puts together of paths, None of any other."""
-    try:
-        call = grammar.parse(text) if isinstance(text, str) and text[:1] != "$" else None
-    except ExpressionFault:
-        return None
-    if not isinstance(call, grammar.IntrinsicCall) or call.name != "States.Format":
-        return None
-    first, *given = call.arguments
-    if not isinstance(first, grammar.TextArgument) or not all(
-        isinstance(e, grammar.PathArgument) for e in given
-    ):
-        return None
-    parts = template(first.raw)
-    places = [each for each in parts if isinstance(each, FormatPlaceholder)]
-    if len(places) != len(given) or any(each.decimals is not None for each in places):
-        return None
-    paths = iter(given)
-    return [each if isinstance(each, str) else TextReference(next(paths).text) for each in parts]  # type: ignore[union-attr]
 
 
 def query(source: str) -> str:

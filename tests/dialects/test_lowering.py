@@ -214,6 +214,27 @@ def test_steps_are_arranged(states: dict[str, Any], expected: str | None) -> Non
     assert shape(structure(fold(lower(machine("A", **states))))) == expected
 
 
+def test_a_failure_is_no_way_that_meets_others() -> None:
+    """What follows a Choice that may fail is not within its branch; a loop may fail, too."""
+    fail = {"Type": "Fail"}
+    flow = lower(machine("A", A=choice("F", default="B"), B=task(), F=fail))
+    block = structure(flow)
+    assert block is not None
+    assert [part.step.name if isinstance(part, Branch) else part for part in block] == [
+        "A",
+        flow.steps["B"],
+    ]
+    states = {"A": choice("F", default="B"), "B": task("C"), "C": choice("A", default="D")}
+    (loop, _) = structure(lower(machine("A", **states, D=task(), F=fail))) or (None, None)
+    assert isinstance(loop, Loop)
+
+
+def test_a_choice_without_a_default_is_a_branch() -> None:
+    flow = lower(machine("A", A=choice("B"), B=task()))
+    branch, _ = structure(flow) or (None, None)
+    assert isinstance(branch, Branch)
+
+
 NAMES = "ABCDEFG"
 GRAPHS = st.dictionaries(
     st.sampled_from(NAMES),

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from keyword import iskeyword
 from typing import Final, TypeAlias
 
-from asl.dialects.terms import Path, Record, Step, Term, Unknown, member, replace, walk
+from asl.dialects.terms import Path, Record, Step, Term, Unknown, member, replace
 
 __all__ = [
     "CONTEXT",
@@ -89,11 +89,6 @@ def join(one: Term, other: Term) -> Term:
         usual = member(bases[0], (key,))
         made.append((key, join(members[0].get(key, usual), members[1].get(key, usual))))
     return Record(bases[0], tuple(made))
-
-
-def is_known(term: Term) -> bool:
-    """Whether a term has no unknown part."""
-    return not any(isinstance(each, Unknown) for each in walk(term))
 
 
 def print_path(path: Path) -> str | None:
