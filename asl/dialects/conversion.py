@@ -144,7 +144,8 @@ def convert_document(
         _require_inside(path)
     given = (made.placed(written.given),) if written.given else tuple(filter(None, (made.given,)))
     if to != NATIVE:  # nothing is kept there
-        listed = (each for each in lost if each.code != "L-ACTOR" or not target.takes_prompts)
+        reports = target.takes_prompts or target.takes_agents
+        listed = (each for each in lost if each.code != "L-ACTOR" or not reports)
         lost = [each._replace(hint=None) for each in listed]
     once = {each.code for each in made.losses} & {"L-MISSING"}
     others = (made.placed(each) for each in written.losses if each.code not in once)

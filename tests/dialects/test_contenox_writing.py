@@ -498,3 +498,23 @@ def test_conditions_of_a_template_are_rules_of_plain_texts() -> None:
         asl.run(made.document, {"input": "x"}).visited
         == asl.run(asl.load(made.text), {"input": "x"}).visited
     )
+
+
+def test_what_an_agent_is_made_of_is_reported_for_its_tool() -> None:
+    workflow = {
+        "assistants": [
+            {"id": "historian", "model": "gpt-4.1", "temperature": 0, "system_prompt": "Dates."}
+        ],
+        "states": [
+            {
+                "id": "look",
+                "assistant_id": "historian",
+                "task": "When?",
+                "next": {"state_id": "end"},
+            }
+        ],
+    }
+    made = asl.convert(asl.load(workflow, dialect="codemie"), "contenox")
+    (lost,) = (each for each in made.losses if each.code == "L-ACTOR")
+    assert lost.severity is asl.Severity.WARNING
+    assert "the prompt, the model 'gpt-4.1', the settings" in lost.message

@@ -13,7 +13,7 @@ from asl.core.values import Json, compact
 from asl.dialects.base import Coverage, Dialect, WriterResult, parse_names
 from asl.dialects.jsonpath_form import JsonPathForm
 from asl.dialects.terms import Meanings
-from asl.engine.definitions import AgentDefinition
+from asl.engine.definitions import AgentDefinition, NoDefinitions
 
 __all__ = ["DIALECT"]
 
@@ -60,10 +60,15 @@ def _read(
     return read(what, limits, profile=profile, external_exits=external_exits, approve=tools)
 
 
-def _write(document: Document, *, profile: str = "union") -> WriterResult:
+def _write(
+    document: Document,
+    *,
+    profile: str = "union",
+    agents: Mapping[str, AgentDefinition] = NoDefinitions,
+) -> WriterResult:
     from asl.dialects.contenox.writing import write
 
-    return write(document, profile=profile)
+    return write(document, profile=profile, agents=agents)
 
 
 def _lost(document: Document) -> Iterable[Finding]:
@@ -162,6 +167,7 @@ DIALECT = Dialect(
     coverage=_coverage,
     agents=_agents,
     meanings=_meanings,
+    takes_agents=True,
     meaning_losses=_meaning_losses,
     functions=_functions,
     codes=os.path.join(os.path.dirname(__file__), "codes.toml"),

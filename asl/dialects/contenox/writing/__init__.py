@@ -22,9 +22,10 @@ from asl.dialects.contenox.writing.knowledge import GIVEN, variable
 from asl.dialects.contenox.writing.machine import OF_ALL, Machine
 from asl.dialects.contenox.writing.states import CALLED, FIELDS
 from asl.dialects.foreign_documents import unsaid
-from asl.dialects.lowering import Flow, lower
+from asl.dialects.lowering import lower
 from asl.dialects.registry import meanings_of
 from asl.dialects.terms import Record, Term
+from asl.engine.definitions import AgentDefinition, NoDefinitions
 
 __all__ = ["COVERAGE", "write"]
 
@@ -50,12 +51,18 @@ _NAMED: Final = Record(variable(_OTHERS), (("input", GIVEN),))
 """The data of a document that reads nothing else: then a chain is given just that."""
 
 
-def write(document: Document, *, profile: str = "union") -> WriterResult:
+def write(
+    document: Document,
+    *,
+    profile: str = "union",
+    agents: Mapping[str, AgentDefinition] = NoDefinitions,
+) -> WriterResult:
     """Write a document as a chain; one that was read from a chain becomes that again.
 
     Args:
         document: A document without errors.
         profile: `seed` to write what is documented, anything else to write for the engine.
+        agents: Definitions of agents by their names.
 
     Returns:
         The chain, with its losses.
@@ -69,7 +76,10 @@ def write(document: Document, *, profile: str = "union") -> WriterResult:
         return WriterResult(found, _text(found), reading, restored=True)
     check(document, LENIENT).raise_for_errors()
     flow = lower(document.composed_value, meanings_of(document))
-    plain, named = (_written(document, flow, profile, given) for given in (GIVEN, _NAMED))
+    plain, named = (
+        _written(Chain(document.composed_value, flow, agents, seed=profile == "seed"), given)
+        for given in (GIVEN, _NAMED)
+    )
     if plain.text != named.text and _OTHERS not in named.text and _places(named) <= _places(plain):
         told = "a chain is given what stands under 'input', and nothing beside it"
         hint = "give the value of 'input' as the input"
@@ -78,8 +88,7 @@ def write(document: Document, *, profile: str = "union") -> WriterResult:
     return plain
 
 
-def _written(document: Document, flow: Flow, profile: str, given: Term) -> WriterResult:
-    chain = Chain(document.composed_value, flow, seed=profile == "seed")
+def _written(chain: Chain, given: Term) -> WriterResult:
     made = Machine(chain, given).write()
     return WriterResult(made, _text(made), tuple(dict.fromkeys(chain.losses)))
 

@@ -13,6 +13,7 @@ from asl.dialects.contenox.writing.knowledge import Cause, Knowledge
 from asl.dialects.jsonpath_form import missing_value_loss
 from asl.dialects.lowering import Flow
 from asl.dialects.names import FreshNames, computed
+from asl.engine.definitions import AgentDefinition
 
 __all__ = ["LEFT_OUT", "Chain"]
 
@@ -32,12 +33,21 @@ class Chain:
     Args:
         value: Value of the document.
         flow: Its steps.
+        agents: Definitions of agents by their names.
         seed: Whether the chain is for the documented language instead of an engine.
     """
 
-    def __init__(self, value: Mapping[str, Any], flow: Flow, *, seed: bool) -> None:
+    def __init__(
+        self,
+        value: Mapping[str, Any],
+        flow: Flow,
+        agents: Mapping[str, AgentDefinition],
+        *,
+        seed: bool,
+    ) -> None:
         self.value = value
         self.flow = flow
+        self.agents = agents
         self.seed = seed
         self.losses: list[Finding] = []
         self.tasks: list[dict[str, Json]] = []

@@ -38,6 +38,7 @@ from asl.dialects.contenox.writing.transitions import (
 from asl.dialects.lowering import Exit
 from asl.dialects.names import lost_integration, provider_of
 from asl.dialects.terms import INPUT, Literal, Path, Record, Term, Text, paths_of
+from asl.engine.definitions import AgentDefinition
 
 __all__ = ["CALLED", "FIELDS", "write_step"]
 
@@ -110,6 +111,11 @@ def _task(writer: StepWriter) -> Iterator[Transition]:
         writer.at(field),
         "it is given its input under 'input' and what is written out under 'args'",
     )
+    made_of = _parts(writer.chain.agents.get(agent))
+    if made_of:
+        needed = f"the tool {agent!r} has to bring {', '.join(made_of)} of the agent"
+        instead = "configure them where the tool is defined"
+        writer.report("L-ACTOR", needed, writer.at(field), instead, Severity.WARNING)
     told = lost_integration(agent)
     if told is not None:
         writer.report("L-INTEGRATION", told, writer.at("Resource"), "a tool of the same name")
@@ -117,6 +123,20 @@ def _task(writer: StepWriter) -> Iterator[Transition]:
     code = "CX-INPUTPATH" if place.endswith("/InputPath") else "CX-PARAMS"
     payload = writer.resolve(writer.step.input, Cause(code, place))
     yield from _call(writer, provider_of(agent), payload, place)
+
+
+def _parts(definition: AgentDefinition | None) -> list[str]:
+    """Return what the definition of an agent has that no tool of a chain says."""
+    if definition is None:
+        return []
+    parts = {
+        "the prompt": definition.prompt,
+        f"the model {definition.model!r}": definition.model,
+        "the settings": definition.settings,
+        "the output schema": definition.output,
+        "the tools": definition.tools or definition.servers,
+    }
+    return [name for name, value in parts.items() if value]
 
 
 def _call(writer: StepWriter, tool: str, payload: Term, place: str) -> Iterator[Transition]:
