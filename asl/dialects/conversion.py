@@ -88,6 +88,14 @@ def _convertible(document: Document, report: Report) -> bool:
     )
 
 
+def _missing_targets(report: Report) -> Iterator[Finding]:
+    """Yield a loss for each transition to a state that does not exist."""
+    for each in report.errors:
+        if each.code == "V-ST-03":
+            instead = "the machine ends there"
+            yield Finding("L-TARGET", each.message, each.pointer, instead)
+
+
 ELSEWHERE: Final = frozenset(("V-ST-03", "V-TOP-11", "V-IMP-01"))
 """Errors that do not prevent a conversion: a state or a file is missing."""
 
@@ -139,6 +147,8 @@ def convert_document(
         made.losses += dialect(document.dialect).meaning_losses(document)
     prompts = {"prompts": made.prompts} if target.takes_prompts else {}
     agents = {"agents": agent_definitions(document.value)} if target.takes_agents else {}
+    if to not in (NATIVE, document.dialect):
+        lost += _missing_targets(report)
     written = write(target, said, **(writing or {}), **prompts, **agents)
     for path in written.files:
         _require_inside(path)

@@ -1459,3 +1459,24 @@ def test_a_placeholder_for_structure_needs_a_value(states: Json) -> None:
             asl.convert(document, to)
     with pytest.raises(asl.InvalidDocument, match="give the placeholder a value"):
         asl.plan(document)
+
+
+@pytest.mark.parametrize("to", ["amazon", "codemie", "contenox", "flujo"])
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"Type": "Task", "Agent": "a", "Next": "Nowhere"},
+        {
+            "Type": "Task",
+            "Agent": "a",
+            "End": True,
+            "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "Nowhere"}],
+        },
+        {"Type": "Choice", "Choices": [{"Variable": "$.x", "IsPresent": True, "Next": "Nowhere"}]},
+    ],
+    ids=["next", "catch", "choice"],
+)
+def test_transition_to_a_missing_state_is_lost(to: str, state: Any) -> None:
+    conversion = asl.convert({"StartAt": "A", "States": {"A": state}}, to)
+    assert "L-TARGET" in codes(conversion)
+    assert not conversion.ok

@@ -166,6 +166,7 @@ class _Lowering:
             name: self.step(name, state, f"{pointer}/States/{escape(name)}", jsonata)
             for name, state in machine["States"].items()
         }
+        steps = {name: _known(step, steps) for name, step in steps.items()}
         return Flow(machine["StartAt"], steps, pointer)
 
     def step(self, name: str, state: Mapping[str, Any], pointer: str, outer: bool) -> WorkStep:
@@ -200,6 +201,16 @@ class _Lowering:
             machines,
             read.fields(),
         )
+
+
+def _known(step: WorkStep, steps: Mapping[str, WorkStep]) -> WorkStep:
+    """Return a step that ends the machine where its state leads to one that does not exist."""
+    targets = {*step.targets}
+    if targets <= steps.keys():
+        return step
+    exits = (each if each.target in steps else each._replace(target=None) for each in step.exits)
+    caught = (each for each in step.handlers if each.target in steps)
+    return replace(step, exits=tuple(exits), handlers=tuple(caught))
 
 
 class _JsonataState:

@@ -145,8 +145,8 @@ class Machine:
         seen = set[str]()
         while name is not None and name not in seen:
             seen.add(name)
-            step = self.steps[name]
-            if self.ends(step):
+            step = self.steps.get(name)
+            if step is None or self.ends(step):
                 return None
             if name not in self.gates:
                 return step

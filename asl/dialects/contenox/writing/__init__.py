@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from asl.checks import check
 from asl.core.diagnostics import Finding, Severity
 from asl.core.document import Document
 from asl.core.printable import printable_json
-from asl.core.profile import LENIENT
 from asl.core.values import Json
 from asl.dialects.base import Coverage, WriterResult
 from asl.dialects.contenox.round_trip import reading_of, restored
@@ -60,21 +58,17 @@ def write(
     """Write a document as a chain; one that was read from a chain becomes that again.
 
     Args:
-        document: A document without errors.
+        document: A document without errors but missing states and files.
         profile: `seed` to write what is documented, anything else to write for the engine.
         agents: Definitions of agents by their names.
 
     Returns:
         The chain, with its losses.
-
-    Raises:
-        InvalidDocument: The document has errors.
     """
     found = restored(document.composed_value)
     if found is not None:
         reading = tuple(unsaid(reading_of(document.composed_value)))
         return WriterResult(found, _text(found), reading, restored=True)
-    check(document, LENIENT).raise_for_errors()
     flow = lower(document.composed_value, meanings_of(document))
     plain, named = (
         _written(Chain(document.composed_value, flow, agents, seed=profile == "seed"), given)
