@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import asl
 from asl.cli.main import cli
+from asl.dialects.codemie.tasks import REFUSED, RETRIED
 
 pytestmark = pytest.mark.quick
 
@@ -125,15 +126,12 @@ def test_values_are_text_unless_expand_values() -> None:
         assert asl.convert(asl.convert(document, "asl").text, "codemie").faithful
 
 
-def test_every_task_has_one_retrier() -> None:
-    """The retrier that the platform has for each state names what it retries."""
+def test_a_task_is_tried_again_unless_its_failure_stays() -> None:
+    """One retrier for what may pass, behind one for what the platform does not try again."""
     text = HEAD + "states: [{id: s, assistant_id: a, next: {state_id: end}}]\n"
-    task = asl.load(text).value["States"]["s"]
-    (retrier,) = task["Retry"]
-    assert retrier["MaxAttempts"] == 9
-    assert "CM.ServerError" in retrier["ErrorEquals"]
-    assert "CM.Unauthorized" not in retrier["ErrorEquals"]
-    assert not any("ALL" in name or "TaskFailed" in name for name in retrier["ErrorEquals"][5:])
+    refused, retrier = asl.load(text).value["States"]["s"]["Retry"]
+    assert refused == {"ErrorEquals": [*REFUSED], "MaxAttempts": 0}
+    assert (retrier["ErrorEquals"], retrier["MaxAttempts"]) == (list(RETRIED), 9)
     without = asl.load(text, reading={"implicit_retry": False})
     assert "Retry" not in without.value["States"]["s"]
 

@@ -14,26 +14,19 @@ from asl.dialects.codemie.transforms import sayable
 from asl.dialects.expressions import query
 from asl.expr.jsonata.javascript import literal
 
-__all__ = ["INPUT", "RETRIED", "Tasks"]
+__all__ = ["INPUT", "REFUSED", "RETRIED", "Tasks"]
 
 INPUT: Final = "$states.input"
-RETRIED: Final = (
-    "CM.ServerError",
-    "CM.RateLimit",
-    "CM.Timeout",
-    "CM.Connection",
-    "CM.TaskFailed",
-    "States.Timeout",
-    "States.RateLimitExceeded",
-    "Agent.NetworkError",
-    "Agent.APIError",
-    "Agent.ModelError",
-    "Agent.ToolError",
+RETRIED: Final = ("States.TaskFailed", "States.Timeout")
+"""Errors that another attempt may mend: every failure of an actor that is not `REFUSED`."""
+REFUSED: Final = (
+    "CM.Unauthorized",
+    "CM.Forbidden",
+    "CM.NotFound",
+    "CM.InvalidCredentials",
+    "CM.TruncatedOutput",
 )
-"""Errors that another attempt may mend: the platform's, and what our agents call the same.
-
-A wildcard would also retry what no attempt mends, CM.Unauthorized first of all.
-"""
+"""Failures of actors that no other attempt mends."""
 STORED: Final = (
     "store_in_context",
     "output_key",
@@ -70,7 +63,10 @@ class Tasks:
         schema = self.schema(state)
         policy = self.config.policy(state)
         if policy["max_attempts"] > 1 and (self.options.implicit_retry or self.has_policy(state)):
-            made["Retry"] = [_retrier(policy)]
+            made["Retry"] = [
+                {"ErrorEquals": [*REFUSED, *self.faults(state, actor)], "MaxAttempts": 0},
+                _retrier(policy),
+            ]
         if schema is not None:
             limit = int(policy["max_attempts"])
             result = f"$codemie_valid({result}, {literal(schema)})"
@@ -86,6 +82,17 @@ class Tasks:
             result = self.picked(actor, result)
         made["Output"] = self.stored(state, result)
         return made
+
+    def faults(self, state: CodemieState, actor: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the errors of the document itself that its Task may fail with."""
+        if state.actor[0] == "tool_id":
+            yield "CM.ToolArguments"
+        if actor.get("tool_result_json_pointer"):
+            yield "CM.ResultPointer"
+        if "output_schema" in state.value:
+            yield "CM.OutputSchema"
+        if self.limit is not None:
+            yield "CM.RecursionLimit"
 
     def has_policy(self, state: CodemieState) -> bool:
         return "retry_policy" in state.value or "retry_policy" in self.config.value

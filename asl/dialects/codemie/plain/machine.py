@@ -132,7 +132,8 @@ class Machine:
                 made["Parameters"] = self.arguments(name, given, found, item=item)
         else:
             made["Parameters"] = self.told(name, found, item=item)
-        made |= {key: state[key] for key in ("Retry",) if key in state}
+        if "Retry" in state:  # what is not tried again happens on the platform alone
+            made["Retry"] = state["Retry"][-1:]
         return {**made, "ResultPath": place}
 
     def told(self, name: str, found: CodemieState, *, item: bool) -> dict[str, Json]:
