@@ -94,8 +94,11 @@ class _Given:
         return self.said(lines, not fixed)
 
     def said(self, lines: list[str], resolved: bool) -> dict[str, Json]:
-        """Return the task of these lines, in which there may be something to resolve."""
-        return {"task": "\n".join(lines), "resolve_dynamic_values_in_prompt": resolved}
+        """Return the task of these lines, and whether there is something to resolve in them."""
+        task: dict[str, Json] = {"task": "\n".join(lines)}
+        if resolved or unreadable("\n".join(lines)):
+            task["resolve_dynamic_values_in_prompt"] = resolved
+        return task
 
     def arguments(self) -> dict[str, Json]:
         """Return the arguments that a tool gets."""
