@@ -230,7 +230,7 @@ def killed(disk: Path, document: Json, items: Json, world: World) -> Path | None
                     copyfile(disk / part, found[0] / part)
 
     with store_of(disk, world) as store:
-        store.session.reached = reached
+        store.session.on_fail_point = reached
         store.run(document, items, name="e")
     if found is None:
         return None
