@@ -125,12 +125,22 @@ class Expressions:
         return repr(part.value) if isinstance(part, Literal) else f"str({self.value(part)})"
 
     def named(self, path: Path) -> str:
+        """Return the name of the value at a path.
+
+        Raises:
+            Unsayable: No expression says it.
+        """
         name = self.names.name(path)
         if name is None:
             raise Unsayable
         return name
 
     def called(self, function: str, arguments: tuple[Term, ...], level: int) -> str:
+        """Return the call of a function.
+
+        Raises:
+            Unsayable: No expression says it.
+        """
         if function in _LEVELS and len(arguments) == 2:
             own = _LEVELS[function]
             left, right = (self.number(arg, own + at) for at, arg in enumerate(arguments))
@@ -157,7 +167,11 @@ class Expressions:
         return f"float({said})" if isinstance(term, Path) and self.names.is_text(term) else said
 
     def listed(self, term: Term) -> str:
-        """Return a term as a list: a single value is the only item of one."""
+        """Return a term as a list: a single value is the only item of one.
+
+        Raises:
+            Unsayable: No expression says it.
+        """
         if isinstance(term, Items) or (isinstance(term, Literal) and isinstance(term.value, list)):
             return self.value(term, _ADD)
         if isinstance(term, Literal):
@@ -210,7 +224,11 @@ class Expressions:
         raise Unsayable
 
     def there(self, path: Path, level: int) -> str:
-        """Return the condition that a value is there."""
+        """Return the condition that a value exists.
+
+        Raises:
+            Unsayable: No expression says it.
+        """
         found = self.names.present(path)
         if found is None:
             raise Unsayable
@@ -246,6 +264,11 @@ class Expressions:
         return any(isinstance(each, Path) and self.names.coerces(each) for each in values)
 
     def typed(self, value: Term, kind: str, level: int, failing: bool) -> str:
+        """Return the condition that a value has a type.
+
+        Raises:
+            Unsayable: No expression says it.
+        """
         if self.coerced(value):
             self.losses.append(READ)
         name = self.value(value, _COMPARE + 1)
@@ -309,6 +332,11 @@ class Expressions:
         return constant
 
     def matched(self, value: Term, pattern: str, level: int, failing: bool) -> str:
+        """Return the condition that a text matches a pattern.
+
+        Raises:
+            Unsayable: No expression says it.
+        """
         first, *rest = literal_pieces(pattern)
         if not rest:
             return self.compared(Comparison("=", value, Literal(first), "string"), level, failing)

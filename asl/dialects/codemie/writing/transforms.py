@@ -48,6 +48,11 @@ class Transformation:
         return key
 
     def script(self, term: Term) -> str:
+        """Return a script that computes a term.
+
+        Raises:
+            Unsayable: No expression says it.
+        """
         try:
             return Expressions(self.names).value(term)
         except Unsayable:
@@ -58,6 +63,11 @@ class Transformation:
         self._made.append({"output_field": field, **self.mapping(field, term)})
 
     def mapping(self, field: str, term: Term) -> dict[str, Json]:
+        """Return the mapping that gives a field the value of a term.
+
+        Raises:
+            Unsayable: No expression says it.
+        """
         match term:
             case Literal(value):
                 return {"type": "constant", "value": value}
