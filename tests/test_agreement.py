@@ -128,7 +128,11 @@ def test_every_applied_rule_is_in_the_catalogue() -> None:
 
 
 ERROR = re.compile(r'"((?:States|Agent|CM|Contenox|Flujo)\.[A-Z]\w*)"')
-OF_AGENTS = {"CM.Unauthorized", "CM.Forbidden", "CM.NotFound"}
+OF_AGENTS = {
+    *("CM.Unauthorized", "CM.Forbidden", "CM.NotFound", "CM.InvalidCredentials"),
+    *("CM.TruncatedOutput", "CM.ServerError", "CM.RateLimit", "CM.Timeout", "CM.Connection"),
+    "CM.TaskFailed",
+}
 """Names of dialects that only agents raise."""
 
 

@@ -1,4 +1,4 @@
-"""`asl convert --explain`: the states of a document beside what they became, and the losses."""
+"""`asl convert --explain`: the states of a document next to what they became, and the losses."""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence

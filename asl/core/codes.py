@@ -133,7 +133,7 @@ USUALLY = "A retrier or catcher matches it by this name, States.TaskFailed or St
 class ErrorName(NamedTuple):
     """One error name: its title, its cause, the names that match it, and advice.
 
-    An `anonymous` name stands for an error that its dialect raises on purpose, without a name.
+    An `anonymous` name means an error that its dialect raises on purpose, without a name.
     """
 
     name: str
@@ -179,5 +179,5 @@ def _failure(
 
 
 def is_anonymous(name: str) -> bool:
-    """Return whether an error name stands for an error that its dialect gives no name."""
+    """Return whether an error name means an error that its dialect gives no name."""
     return any(each.anonymous and each.name == name for each in all_error_names())

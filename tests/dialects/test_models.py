@@ -37,7 +37,12 @@ class Run:
 
 
 def run(
-    folder: Path, document: str, agents: str, answers: Sequence[dict[str, Any]], data: Any = "tea"
+    folder: Path,
+    document: str,
+    agents: str,
+    answers: Sequence[dict[str, Any]],
+    data: Any = "tea",
+    clock: str = "wall",
 ) -> Run:
     """Run a document; the server gives the answers in their order."""
     coming = iter(answers)
@@ -47,7 +52,7 @@ def run(
         (folder / "agents.yaml").write_text(agents.replace("URL", f"{server.url}/v1"))
         bound = load_bindings(folder / "agents.yaml")
         tools = {**bound.servers, **bound.tools}
-        result = asl.run(folder / name, data, agents=bound.agents, tools=tools)
+        result = asl.run(folder / name, data, agents=bound.agents, tools=tools, clock=clock)
     return Run(result, [each.json for each in server.requests])
 
 
@@ -192,7 +197,8 @@ def test_agents_file_overrides_prompt_model_and_settings(tmp_path: Path) -> None
 def test_agent_without_any_model_is_an_error(tmp_path: Path) -> None:
     """`PROVIDER:*` needs a document that names the model."""
     document = WORKFLOW.replace("system_prompt: You judge., model: gpt-5", "system_prompt: Judge.")
-    result = run(tmp_path, document, bound("writer", "critic"), [completion("A draft.")]).result
+    agents = bound("critic").replace("agents:", "agents:\n  writer: {return: A draft.}")
+    result = run(tmp_path, document, agents, [], clock="virtual").result
     assert result.error == "Agent.InvalidInput"
     assert "write openai-chat:NAME into the agents file" in str(result.cause)
 

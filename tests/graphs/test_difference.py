@@ -294,7 +294,7 @@ steps:
             "flujo",
             "review",
             "check",
-            ["review:success is called check:success now", "review is called check now"],
+            ["review is called check now", "review:success is called check:success now"],
         ),
         (BLUEPRINT, "flujo", "'yes'", "'review'", [
             "when output.last_output == 'yes' → done",

@@ -90,7 +90,7 @@ def write(document: Document, names: Mapping[str, str] | None = None) -> WriterR
         names: Names of functions by the names of agents and approvals.
 
     Raises:
-        AslError: A name stands for nothing in the document.
+        AslError: A name means nothing in the document.
     """
     failing: list[Finding] = []
 

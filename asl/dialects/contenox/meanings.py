@@ -309,7 +309,7 @@ def _macro(macro: Macro, data: Term) -> Term:
 
 
 def _given(name: str, others: Sequence[str], data: Term) -> Term:
-    """Return a value of the caller, or what stands in for it."""
+    """Return a value of the caller, or its replacement."""
     value = member(data, (_VARS, name))
     if not others:
         return value

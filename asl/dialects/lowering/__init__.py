@@ -349,7 +349,7 @@ def _members(term: Term) -> dict[str, Term]:
 
 
 def _placed(path: Json, value: Term) -> Term:
-    """Return the input of a state in which something stands at a ResultPath."""
+    """Return the input of a state in which something is at a ResultPath."""
     if path is None:
         return Path(INPUT)
     try:

@@ -318,7 +318,7 @@ def _held(value: Json, step: Step) -> Literal | None:
 
 
 def put(value: Term, steps: tuple[Step, ...], new: Term) -> Term:
-    """Return the term of a value in which another one stands at the end of a path.
+    """Return the term of a value in which another one is at the end of a path.
 
     Args:
         value: What it is put into.

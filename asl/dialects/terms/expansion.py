@@ -21,7 +21,7 @@ def expand_functions(
     Args:
         value: Value of a document.
         meanings: What the functions of its dialect compute.
-        report: Called with the JSON Pointer and the text of an expression that cannot be said
+        report: Called with the JSON Pointer and the text of an expression that cannot be stated
             without them; it stays as it is.
 
     Returns:

@@ -35,7 +35,7 @@ from asl.expr.templates import SUFFIX
 __all__ = ["read_expression", "read_path", "read_rule", "read_template"]
 
 DATA: Final = Path(INPUT)
-"""What `$` is where nothing else is said: the input of the state."""
+"""What `$` is where nothing else is stated: the input of the state."""
 _NO_MEANINGS: Final[Meanings] = {}
 _ITEM: Final = ("Map", "Item", "Value")
 _INDEX: Final = ("Map", "Item", "Index")

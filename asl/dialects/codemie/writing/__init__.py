@@ -44,7 +44,7 @@ WRITERS: Final = Writers(
 )
 """How each state type is written."""
 _REPLACED: Final = frozenset(("Wait", "Checkpoint", "Debate", "Include", "Workflow"))
-"""State types that are left out, or that an assistant stands in for."""
+"""State types that are left out, or that an assistant replaces."""
 _OF_STAND_IN: Final = frozenset(("Type", "QueryLanguage", "Next", "End", "ResultPath", "Retry"))
 COVERAGE: Final = Coverage(
     {

@@ -1,9 +1,8 @@
 """Terms as expressions: the conditions and the scripts of a workflow.
 
 An expression fails where a name is missing, or a value is of another type, and a condition that
-fails is false as a whole. So where more is asked than that, behind `or` and within `not`, it is
-asked for first whether a value is there, and is of the type. What is told is how values are read,
-and compared, otherwise there.
+fails is false as a whole. So behind `or` and within `not` a condition first tests that a value
+exists and has the type. Reported is what CodeMie reads or compares in another way.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The fields of states that no state of a workflow has: each is reported where it stands."""
+"""The fields of states that no state of a workflow has: each is reported where it is."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
@@ -79,7 +79,7 @@ class Machine(Protocol):
 def report(machine: Machine, step: WorkStep) -> None:
     """Report the fields of a state that are not carried."""
     if step.kind not in CARRIED:
-        return  # all of it is reported by what stands in
+        return  # the replacement reports all of it
     if step.kind in _SKIPPED:
         code, message = _SKIPPED[step.kind]
         machine.lost(code, message, step.pointer, "it is left out")

@@ -11,7 +11,7 @@ __all__ = ["Decision", "decide"]
 _OPTIONS: Final = ("approve", "reject")
 """The options of an Approval that names none."""
 _ANY: Final = "*"
-"""The option that stands for any answer."""
+"""The option that means any answer."""
 
 
 _DECISION: Final = Path(RESULT, ("approval",))
@@ -22,7 +22,7 @@ class Decision(NamedTuple):
 
     Attributes:
         granted: The step to which going on leads, None where that ends the machine.
-        lost: Options that nobody can choose there.
+        lost: Options that no one can choose there.
         odd: Exits whose condition is not about one option.
     """
 
@@ -34,7 +34,7 @@ class Decision(NamedTuple):
 def decide(step: WorkStep, flow: Flow) -> Decision:
     """Return what a gate makes of an Approval: going on is its first option.
 
-    To cancel a run stands for one other option, which ends it.
+    To cancel a run means one other option, which ends it.
 
     Args:
         step: The Approval.

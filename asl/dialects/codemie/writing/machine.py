@@ -50,7 +50,7 @@ class Machine:
         workflow: The workflow under construction.
         writers: How the steps of each type are written.
         flow: The steps.
-        scope: Where its data stands.
+        scope: Where its data is.
         after: The state to which control goes where the machine ends.
         last: What goes into `next` of each state that ends a branch or a worker; None on top.
     """

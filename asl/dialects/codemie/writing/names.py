@@ -47,7 +47,7 @@ class Names(Protocol):
 
 
 class Output:
-    """Names in the output of the state that decides itself, which stands at a place of the data."""
+    """Names in the output of the state that decides itself, which is at a place of the data."""
 
     def __init__(self, place: tuple[Step, ...]) -> None:
         self.place = place
@@ -115,7 +115,7 @@ class Extracted:
         return None if name is None else (f"{name} is not None", _ABSENT)
 
     def coerces(self, path: Path) -> bool:
-        """Everything stands at the root of what the transformation gives."""
+        """Everything is at the root of what the transformation gives."""
         return True
 
     def is_text(self, path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Where the data of a machine stands in the context of a run."""
+"""Where the data of a machine is in the context of a run."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ TASK: Final = "task"
 class Places:
     """Places below a key of the data that have a key of their own in the context.
 
-    A result is written under one key. So what stands deeper, and each result of a Parallel, gets
+    A result is written under one key. So what is deeper, and each result of a Parallel, gets
     a key of its own, and whoever reads the place reads that key.
     """
 
@@ -60,13 +60,13 @@ class Places:
         return found
 
     def key(self, steps: Steps) -> str | None:
-        """Return the key of the context at which a place stands, None if it has none."""
+        """Return the key of the context at which a place is, None if it has none."""
         if steps in self.keys:
             return self.keys[steps]
         return steps[0] if len(steps) == 1 and isinstance(steps[0], str) else None
 
     def resolve(self, steps: Steps) -> Steps | None:
-        """Return where a place stands in the context, None if its parts stand apart."""
+        """Return where a place is in the context, None if its parts are in several places."""
         for end in range(len(steps), 0, -1):
             if steps[:end] in self.keys:
                 return (self.keys[steps[:end]], *steps[end:])
@@ -90,7 +90,7 @@ def _paths(flow: Flow) -> Iterator[Path]:
 
 
 def key_of(step: WorkStep) -> Steps | None:
-    """Return where the result of a step stands in the data, None if it is not there as it is."""
+    """Return where the result of a step is in the data, None if it is not there as it is."""
     place = placement(step.output)
     return None if place is None or place.value != Path(RESULT) else place.steps
 
@@ -128,7 +128,7 @@ _ANSWERING: Final = frozenset(("Task", "Approval", "Debate", "Include", "Workflo
 
 
 def keys_of(flow: Flow, places: Places) -> tuple[set[str], set[str]]:
-    """Return the keys of the data of a flow, and those under which an answer stands as text."""
+    """Return the keys of the data of a flow, and those under which an answer is as text."""
     keys = {str(path.steps[0]) for path in _paths(flow) if path.steps} | {*places.keys.values()}
     answers: set[str] = set()
     for step in _steps(flow):

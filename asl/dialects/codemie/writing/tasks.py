@@ -1,4 +1,4 @@
-"""Tasks, and what stands in for states without a counterpart: states that run an actor."""
+"""Tasks, and replacements of states without a counterpart: states that run an actor."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -189,7 +189,7 @@ def task(machine: Machine, step: WorkStep) -> None:
 
 
 def stand_in(machine: Machine, step: WorkStep) -> None:
-    """Put an assistant where something stands that has no counterpart."""
+    """Write an assistant in the place of what has no counterpart."""
     message = f"there are no {step.kind} states there"
     machine.lost(_STANDS_IN[step.kind], message, step.pointer, "an assistant of its name")
     topic = step.state.get("Topic", step.state.get("Comment", step.name))
@@ -234,7 +234,7 @@ def _forgotten(machine: Machine, step: WorkStep) -> dict[str, Json]:
 
 
 def _within(part: Term, key: str) -> Term | None:
-    """Return where a part of an answer stands that is kept under a key."""
+    """Return where a part of an answer is that is kept under a key."""
     if isinstance(part, Path) and part.root == RESULT:
         return member(Path(INPUT), (key, *part.steps))
     return None

@@ -33,8 +33,8 @@ class Texts:
     """Prints the terms of one state as texts.
 
     Args:
-        scope: Where data stands.
-        compute: Returns the key under which a computed value stands in front of the state; raises
+        scope: Where data is.
+        compute: Returns the key under which a computed value is in front of the state; raises
             Unsayable.
     """
 

@@ -1,4 +1,4 @@
-"""States that ask nobody: Pass and Fail become transformations."""
+"""States that ask no one: Pass and Fail become transformations."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -23,8 +23,8 @@ class Transformation:
 
     Args:
         machine: The machine of its state.
-        scope: Where data stands.
-        answers: Keys of answers beside those that the document has.
+        scope: Where data is.
+        answers: Keys of answers next to those that the document has.
     """
 
     def __init__(self, machine: Machine, scope: Scope, answers: Iterable[Step] = ()) -> None:
@@ -119,7 +119,7 @@ def transform(
         step: The step, whose exits the state has.
         id: Name of the state.
         output: The data, over the context.
-        answers: Keys of answers beside those that the document has.
+        answers: Keys of answers next to those that the document has.
     """
     made = Transformation(machine, machine.scope_of(step), answers)
     fields = ("Output", "ResultSelector", "Parameters", "Result", "InputPath", "OutputPath")
@@ -180,7 +180,7 @@ def choice(machine: Machine, step: WorkStep) -> None:
 
 
 def fail(machine: Machine, step: WorkStep) -> None:
-    """Write a Fail as a transformation that needs what nobody gives."""
+    """Write a Fail as a transformation that needs what no one gives."""
     message = "no state fails on purpose"
     machine.lost("L-FAIL", message, step.pointer, "a transformation that cannot succeed")
     for field in ("ErrorPath", "CausePath"):

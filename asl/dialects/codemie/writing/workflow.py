@@ -31,7 +31,7 @@ class Workflow:
         tools: The agents that are tools; all others are assistants.
         prompts: The system prompts of agents, by their names.
         keys: The keys of the data of the document.
-        answers: Those under which the text of an answer stands.
+        answers: Those under which the text of an answer is.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Workflow:
         return tuple(self._losses)
 
     def begun(self) -> None:
-        """Report what stands beside the states of the document."""
+        """Report what is next to the states of the document."""
         if self.about is not None:
             self.lost(
                 "L-CHANGED",

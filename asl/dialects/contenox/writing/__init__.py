@@ -44,7 +44,7 @@ COVERAGE: Final = Coverage(
 """What is written, or reported by the writer itself."""
 
 _OTHERS: Final = "fields of the input"
-"""Name of a variable for what a document may read beside the `input` in its input."""
+"""Name of a variable for what a document may read next to the `input` in its input."""
 _NAMED: Final = Record(variable(_OTHERS), (("input", GIVEN),))
 """The data of a document that reads nothing else: then a chain is given just that."""
 

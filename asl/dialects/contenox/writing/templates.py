@@ -78,7 +78,7 @@ class Printer:
     lenient: bool = False
 
     def operand(self, term: Term) -> str | None:
-        """Return a value as it stands in an action; None if no template has it."""
+        """Return a value as it is in an action; None if no template has it."""
         return _printed(self._operand, term)
 
     def condition(self, term: Term) -> str | None:
@@ -324,7 +324,7 @@ def _constant(value: Json) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text as it stands in a template; braces that would begin an action are shown."""
+    """Return a text as it is in a template; braces that would begin an action are shown."""
     return re.sub(r"\{(?=\{)|\{$", '{{"{"}}', text)
 
 

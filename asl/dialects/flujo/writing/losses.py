@@ -10,7 +10,7 @@ __all__ = ["Losses"]
 
 
 class Losses:
-    """Findings in the document that is written; each is told once."""
+    """Findings in the document that is written; each is reported once."""
 
     def __init__(self) -> None:
         self.found: dict[Finding, None] = {}

@@ -162,7 +162,7 @@ def _object(members: Mapping[str, Term]) -> Iterator[str]:
 
 
 def _reference(term: Term) -> str:
-    """Return what stands between the braces for a term; raises _Unprintable."""
+    """Return what is between the braces for a term; raises _Unprintable."""
     match term:
         case Path():
             found = print_path(term)
