@@ -124,7 +124,7 @@ class _Replacement(BufferedWriter):
     def write(self, data: Any) -> int:
         try:
             return super().write(data)
-        except BaseException:
+        except BaseException:  # raised again: an interrupted write is incomplete as well
             self._is_broken = True
             raise
 
