@@ -227,7 +227,7 @@ def _multiply(store: asl.Store, count: int) -> None:
 
 WORKLOADS = (
     Workload("D1", "durable steps, one execution; vs single-row commits", 3, durable(1)),
-    Workload("D32", "durable steps, 32 executions at once; vs the same", 0.5, durable(32)),
+    Workload("D32", "durable steps, 32 executions at once; vs the same", 0.6, durable(32)),
     Workload("DM", "durable Map, 10,000 items; vs 4 in memory + its commits", 1.15, mapped),
     Workload("DP", "bytes of an execution that is paused; vs 16 B", 1, paused, gives="B"),
     Workload("DL", "a page of 100,000 executions, store opened; vs 1,000", 2, listed),

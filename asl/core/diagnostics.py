@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -369,6 +369,8 @@ class Suggestions:
 
     left: int = 500_000
     """Pairs of letters that may still be compared."""
+    answers: dict[tuple[str, tuple[str, ...]], str | None] = field(default_factory=dict)
+    """The answers so far, by word and candidates."""
 
     def near(self, word: str, candidates: Collection[str]) -> str | None:
         """Return `did you mean ...?` for the nearest candidate, None if none is near."""
@@ -379,6 +381,12 @@ class Suggestions:
         self.left -= len(candidates)  # adding up their lengths is work, too
         if self.left < 0:
             return None
+        asked = (word, tuple(candidates))
+        if asked not in self.answers:  # a document names one error in many places
+            self.answers[asked] = self._compare(word, candidates)
+        return self.answers[asked]
+
+    def _compare(self, word: str, candidates: Collection[str]) -> str | None:
         cost = len(word) * sum(map(len, candidates))
         if cost > self.left:
             return None
