@@ -14,6 +14,7 @@ from asl.core.pointers import escape
 from asl.core.printable import printable
 from asl.core.values import Json
 from asl.dialects.base import Conversion
+from asl.dialects.registry import dialect
 from asl.dialects.yaml_writer import to_yaml
 
 __all__ = ["explanation_json", "write_explanation"]
@@ -99,7 +100,8 @@ def write_explanation(document: Document, conversion: Conversion) -> None:
 
 def _steps(document: Document, conversion: Conversion) -> Iterator[Step]:
     """Yield the states in the order of the document, then the rest."""
-    sources, targets = _parts(_source(document)), _parts(conversion.document)
+    sources = _parts(_source(document), document.dialect)
+    targets = _parts(conversion.document, conversion.dialect)
     places = _places(document, [*sources])
     losses: dict[str, list[Loss]] = {name: [] for name in sources}
     rest: list[Loss] = []
@@ -142,33 +144,13 @@ def _by_state(
         yield places.get(at), loss
 
 
-def _parts(value: Json) -> dict[str, Json]:
-    """Return the states, tasks or steps of a document in any language, by their names."""
+def _parts(value: Json, language: str) -> dict[str, Json]:
+    """Return the states of a document in any language by their names, the first of each name."""
     found: dict[str, Json] = {}
-    for name, part in _named(value):
+    named = dialect(language).named_states(value) if isinstance(value, dict) else ()
+    for name, part in named:
         found.setdefault(name, part)
     return found
-
-
-def _named(value: Json) -> Iterator[tuple[str, Json]]:
-    if not isinstance(value, dict):
-        return
-    for key in ("execution_config", "states", "States", "tasks", "steps"):
-        inner = value.get(key)
-        if key == "execution_config":
-            yield from _named(inner)
-        elif isinstance(inner, dict):
-            yield from ((str(name), part) for name, part in inner.items())
-        elif isinstance(inner, list):
-            yield from _listed(inner)
-
-
-def _listed(parts: Sequence[Json]) -> Iterator[tuple[str, Json]]:
-    for part in parts:
-        if isinstance(part, dict) and isinstance(part.get("states"), dict):
-            yield from _named(part)  # a machine is a step of a blueprint
-        elif isinstance(part, dict):
-            yield str(part.get("id") or part.get("name") or part.get("step") or ""), part
 
 
 def _counterpart(name: str, targets: Mapping[str, Json]) -> str:

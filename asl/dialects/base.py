@@ -74,6 +74,11 @@ def _no_agents(document: Mapping[str, Any]) -> Mapping[str, AgentDefinition]:
     return NoDefinitions
 
 
+def _states(document: Mapping[str, Json]) -> Iterable[tuple[str, Json]]:
+    states = document.get("States")
+    return states.items() if isinstance(states, dict) else ()
+
+
 def _no_coverage() -> Coverage | None:
     return None
 
@@ -125,6 +130,8 @@ class Dialect(NamedTuple):
         sample_data: Pairs of an input and an answer to try a document with, if neither is known.
         describe_part: Description of a choice rule or a state in terms of the dialect, from the
             part and its source (null if there is none). None if the part needs no description.
+        named_states: Names and values of the states, or what corresponds to them, of the value of a
+            document of the dialect, in order. By default the members of `States`.
         takes_prompts: Whether documents define their agents: the writer takes `prompts`, the system
             prompts of agents by their names, and reports what is unknown.
         takes_agents: Whether the writer also takes `agents`, the definitions of agents by their
@@ -174,6 +181,7 @@ class Dialect(NamedTuple):
     meanings: Callable[[], Meanings] = _no_meanings
     takes_agents: bool = False
     meaning_losses: Callable[[Document], Iterable[Finding]] = _no_losses
+    named_states: Callable[[Mapping[str, Json]], Iterable[tuple[str, Json]]] = _states
 
 
 @dataclass(frozen=True, slots=True)

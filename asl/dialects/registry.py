@@ -6,6 +6,7 @@ other, and every finding names the place in the file that the author wrote.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 from warnings import warn
@@ -170,7 +171,7 @@ def _guarded_reader(found: Dialect) -> Callable[..., Document]:
             document = found.read(*args, **options)
             if not isinstance(document, Document):
                 raise TypeError(f"{document!r:.100} is no Document")
-            return document
+            return replace(document, dialect=found.name)
 
     return read
 

@@ -108,6 +108,7 @@ MEMO = Dialect(
     error_names=os.path.join(HERE, "errors.toml"),
     json_schema=lambda: {"title": "Memo", "type": "object", "required": ["lines"]},
     file_ending=".memo.yaml",
+    named_states=lambda value: ((f"Line{at}", each) for at, each in enumerate(value["lines"])),
 )
 '''
 CODES = '[MEMO-MARK]\nseverity = "warning"\ntitle = "No mark"\nexplain = "A shout ends in one."\n'
@@ -203,6 +204,13 @@ def test_document_is_converted_in_both_directions(folder: Path) -> None:
     Path("native.asl.json").write_text(json.dumps(native))
     assert command("convert", "native.asl.json", "--to", "memo", "-o", "out/").exit_code == 0
     assert Path("out/native.memo.yaml").exists()
+
+
+def test_conversion_is_explained_state_by_state(folder: Path) -> None:
+    Path("asks.yaml").write_text("memo: 1\nlines:\n- ask: Writer\n")
+    shown = json.loads(command("convert", "asks.yaml", "--to", "asl", "--explain", "--json").stdout)
+    (line,) = shown["states"]
+    assert (line["source"], line["target"]["Agent"]) == ({"ask": "Writer"}, "Writer")
 
 
 def test_schema_is_printed(folder: Path) -> None:

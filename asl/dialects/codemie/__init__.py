@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from asl.core.diagnostics import Finding
@@ -96,6 +96,14 @@ def _json_schema() -> Mapping[str, Json]:
     return SCHEMA.value
 
 
+def _named_states(document: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    config = document.get("execution_config")
+    states = (config if isinstance(config, dict) else document).get("states")
+    for each in states if isinstance(states, list) else ():
+        if isinstance(each, dict):
+            yield str(each.get("id", "")), each
+
+
 def _functions() -> Mapping[str, DialectFunction]:
     from asl.dialects.codemie.functions.table import TABLE
 
@@ -118,6 +126,7 @@ DIALECT = Dialect(
     agents=_agents,
     namespace="CodeMie",
     functions=_functions,
+    named_states=_named_states,
     codes=os.path.join(os.path.dirname(__file__), "codes.toml"),
     json_schema=_json_schema,
     error_names=os.path.join(os.path.dirname(__file__), "errors.toml"),

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from asl.core.diagnostics import Finding
@@ -145,6 +145,13 @@ def _json_schema() -> Mapping[str, Json]:
     return SCHEMA.value
 
 
+def _named_states(document: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    tasks = document.get("tasks")
+    for each in tasks if isinstance(tasks, list) else ():
+        if isinstance(each, dict):
+            yield str(each.get("id", "")), each
+
+
 def _functions() -> Mapping[str, DialectFunction]:
     from asl.dialects.contenox.functions.table import TABLE
 
@@ -170,6 +177,7 @@ DIALECT = Dialect(
     takes_agents=True,
     meaning_losses=_meaning_losses,
     functions=_functions,
+    named_states=_named_states,
     codes=os.path.join(os.path.dirname(__file__), "codes.toml"),
     json_schema=_json_schema,
     error_names=os.path.join(os.path.dirname(__file__), "errors.toml"),

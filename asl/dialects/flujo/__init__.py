@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from asl.compose.files import Files
@@ -125,6 +125,16 @@ def _json_schema() -> Mapping[str, Json]:
     return SCHEMA.value
 
 
+def _named_states(document: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    """Yield the steps of a blueprint; the states of a state machine instead of its step."""
+    steps = document.get("steps")
+    for each in steps if isinstance(steps, list) else ():
+        if isinstance(each, dict) and isinstance(each.get("states"), dict):
+            yield from each["states"].items()
+        elif isinstance(each, dict):
+            yield str(each.get("name") or each.get("step") or ""), each
+
+
 def _functions() -> Mapping[str, DialectFunction]:
     from asl.dialects.flujo.functions.table import TABLE
 
@@ -154,6 +164,7 @@ DIALECT = Dialect(
     coverage=_coverage,
     agents=_agents,
     functions=_functions,
+    named_states=_named_states,
     history_events=_history_events,
     codes=os.path.join(os.path.dirname(__file__), "codes.toml"),
     json_schema=_json_schema,
