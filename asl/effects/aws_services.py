@@ -70,7 +70,15 @@ class StartExecutionService:
         begun = runtime.persistence.children.begin_by_name(
             call.at,
             replace(child.program, name=workflow),
-            StartRequest(child.name, child.data, self.express, awaited, call.at.requestor),
+            StartRequest(
+                child.id,
+                child.workflow_id,
+                child.name,
+                child.data,
+                self.express,
+                awaited,
+                call.at.requestor,
+            ),
         )
         if begun is None:
             raise self._taken(child, call)

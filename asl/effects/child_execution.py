@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 from asl.core.values import Json
 from asl.effects.task_tokens import OpenToken
 from asl.engine.agent import Call, TaskTokenApi
+from asl.engine.execution import ROLE
 from asl.engine.journal import Journal
 from asl.engine.result import Result
 from asl.program import Program
@@ -49,11 +50,15 @@ class PreparedExecution(NamedTuple):
     """Number of redrives, and epoch seconds of the latest."""
     leave: Callable[[], object] = _nothing
     """Releases its lock at the end."""
+    role: str | None = ROLE
+    """Role ARN of its workflow."""
 
 
 class StartRequest(NamedTuple):
     """An execution that a state starts by name."""
 
+    id: str
+    workflow_id: str
     name: str
     data: Json
     express: bool

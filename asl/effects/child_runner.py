@@ -57,6 +57,7 @@ def execute_child(
             redrives=prepared.redrives,
             redriven=prepared.redriven,
             rights=policy_levels_of(runtime, frame),
+            role=prepared.role,
         ),
         buckets=runtime.buckets,
         listener=listener,

@@ -328,9 +328,9 @@ class _SingleState:
         caller = AgentCaller().init(runtime, find, self.program.profile.max_payload)
         started = runtime.now()
         execution = _SingleStateExecution().init(
-            self.program, data, started, flat, _EXPRESS, drawn_name
+            self.program, data, started, flat, _EXPRESS._replace(role=self.role), drawn_name
         )
-        execution.context, execution.role = context, self.role
+        execution.context = context
         execution.emit = partial(_record, flat)
         effects = LocalEffects().init(runtime, caller, execution.emit)
         frame = Frame().init(execution, effects, self.step, data, started, variables)

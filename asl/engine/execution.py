@@ -74,6 +74,8 @@ class Identity(NamedTuple):
     """Time of the latest redrive in epoch seconds."""
     rights: tuple[Any, ...] = ()
     """Tool policies of the enclosing executions, outermost first."""
+    role: str | None = ROLE
+    """Role ARN in the context object, None for no role."""
 
 
 DEFAULT_IDENTITY = Identity()
@@ -128,8 +130,6 @@ class Execution:
     busy: int
     """Steps of work since it last yielded to others."""
 
-    role: str | None = ROLE
-    """Role ARN in the context object."""
     index = 0
     """Index of a child execution in its Map."""
     earlier: Callable[[list[Any]], list[Any]] | None = None
@@ -256,6 +256,11 @@ class Execution:
     def express(self) -> bool:
         """Whether it is an express execution."""
         return self.identity.express
+
+    @property
+    def role(self) -> str | None:
+        """Role ARN in the context object."""
+        return self.identity.role
 
     @property
     def requestor(self) -> str | None:

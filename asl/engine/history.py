@@ -21,7 +21,7 @@ from asl.engine.events import (
     error_details,
     is_fatal,
 )
-from asl.engine.execution import REGION, ROLE, Execution
+from asl.engine.execution import REGION, Execution
 from asl.engine.frame import Frame
 from asl.engine.progress import ProgressTracker
 from asl.engine.records import each_record
@@ -73,7 +73,7 @@ class HistoryExpander(EventSequencer):
         """Return the first event."""
         details = {"input": self.execution.input}
         if self.aws:
-            details["roleArn"] = ROLE
+            details["roleArn"] = self.execution.role
         return self.event(None, self.execution.started, "ExecutionStarted", (), details)
 
     def end(self, status: str, time: float, details: dict[str, Json]) -> Event:

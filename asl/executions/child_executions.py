@@ -10,14 +10,22 @@ from asl.core.values import Json
 from asl.effects.child_execution import PreparedExecution, StartRequest
 from asl.engine.journal import STARTED, Journal
 from asl.executions.errors import ExecutionBusy, ExecutionExists
-from asl.executions.execution_reader import REDRIVABLE, ExecutionReader
+from asl.executions.execution_reader import REDRIVABLE, ExecutionReader, identity_of
 from asl.executions.locking import hold_lock
 from asl.executions.redrive import redrive
 from asl.executions.task_tokens import StoreTaskTokens
 from asl.program import Program
 from asl.states.effects import ChildWorkflow
-from asl.stores.executions import ENDED, StoredExecution, bind_as, find_execution
+from asl.stores.executions import (
+    ENDED,
+    UNREGISTERED,
+    Origin,
+    StoredExecution,
+    bind_as,
+    find_execution,
+)
 from asl.stores.journal import StoreJournal
+from asl.stores.resources import find_resource
 from asl.stores.session import Session
 from asl.stores.statements import PARAMETER, Select, Update, one_of
 from asl.stores.tables import EXECUTION
@@ -42,6 +50,8 @@ class CreateExecution(Protocol):
         express: bool,
         requestor: str | None,
         parent: int | None,
+        bound: bytes | None = None,
+        origin: Origin = UNREGISTERED,
     ) -> tuple[StoredExecution, StoreJournal]: ...
 
 
@@ -96,36 +106,60 @@ class StoredChildren:
         use.
         """
         is_ours = journal.answers.pop(key + STARTED, None) is not None
+        origin = self._origin(child)
+        name = child.name if origin is UNREGISTERED else child.id
         with ExitStack() as working:
             try:
-                working.enter_context(hold_lock(self.session, child.name))
+                working.enter_context(hold_lock(self.session, name))
             except ExecutionBusy:
                 if is_ours and child.awaited:
                     raise
-                return self._elsewhere(child.name) if is_ours else None
-            known = find_execution(self.session, child.name)
+                return self._elsewhere(name) if is_ours else None
+            known = find_execution(self.session, name)
             if known is None:
-                begun = self._begin_started(_of_store(journal), key, program, child)
+                begun = self._begin_started(_of_store(journal), key, program, child, name, origin)
             elif is_ours:
                 begun = self._found(known)
             else:
                 return None
             return begun._replace(leave=working.pop_all().close)
 
+    def _origin(self, child: StartRequest) -> Origin:
+        """Return the registered state machine of an execution to start."""
+        machine = find_resource(self.session, child.workflow_id)
+        if machine is None:
+            return UNREGISTERED
+        return Origin(child.workflow_id, machine.body.get("roleArn"))
+
     def _begin_started(
-        self, journal: StoreJournal, key: str, program: Program, child: StartRequest
+        self,
+        journal: StoreJournal,
+        key: str,
+        program: Program,
+        child: StartRequest,
+        name: str,
+        origin: Origin,
     ) -> PreparedExecution:
         parent = None
         if child.awaited:
             parent, journal.may_have_started = journal.number, True
         document = self.reader.put_program(program)
         stored, own = self._create(
-            child.name, program, document, child.data, child.express, child.requestor, parent
+            name,
+            program,
+            document,
+            child.data,
+            child.express,
+            child.requestor,
+            parent,
+            origin=origin,
         )
         if not child.awaited:  # it runs independently, with the bindings of its parent
             self.session.write(bind_as, self.session, stored.number, journal.number)
-        journal.put_started(key, child.name, stored.started)
-        return PreparedExecution(program, child.data, stored.started, own)
+        journal.put_started(key, name, stored.started)
+        return PreparedExecution(
+            program, child.data, stored.started, own, role=identity_of(stored).role
+        )
 
     def detach(self, journal: Journal, child: Journal) -> None:
         """Make an execution independent of its parent."""
@@ -158,6 +192,7 @@ class StoredChildren:
             reader.journal(known),
             redrives=known.redrives,
             redriven=known.redriven,
+            role=identity_of(known).role,
         )
 
     def _redriven_since(self, known: StoredExecution) -> bool:

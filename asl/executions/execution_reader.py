@@ -16,7 +16,7 @@ from asl.documents.compiling import prepare, resolve_program
 from asl.documents.loading import resolve_profile
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.events import ENDINGS, Event
-from asl.engine.execution import Execution, Identity
+from asl.engine.execution import ROLE, Execution, Identity
 from asl.engine.history import HistoryExpander
 from asl.engine.journal_values import read_spending
 from asl.engine.ledger import Ledger
@@ -43,8 +43,11 @@ REDRIVABLE = ("FAILED", "TIMED_OUT", "ABORTED")
 
 def identity_of(stored: StoredExecution) -> Identity:
     """Return the identity of a stored execution."""
+    registered = stored.workflow_id is not None
     return Identity(
-        name=stored.name,
+        name=stored.name.split(":")[7] if registered else stored.name,
+        workflow_id=stored.workflow_id,
+        role=stored.role if registered else ROLE,
         express=stored.express,
         asynchronous=stored.express and stored.parent is None,  # a state waits for its child
         requestor=stored.requestor,

@@ -37,6 +37,8 @@ from asl.stores.executions import (
     BIND,
     ENDED,
     MAKE_DUE,
+    UNREGISTERED,
+    Origin,
     StoredExecution,
     add_execution,
     bind_as,
@@ -128,6 +130,7 @@ class Executor:
         data: Json,
         express: bool,
         requestor: str | None,
+        origin: Origin = UNREGISTERED,
     ) -> str:
         """Record an execution for a runner with the next commit, and return its name.
 
@@ -136,21 +139,27 @@ class Executor:
         """
         if name is None:  # random, so no other process has it
             name = os.urandom(16).hex()
-            return self._create_new(name, program, data, express, requestor)
+            return self._create_new(name, program, data, express, requestor, origin)
         known = find_execution(self.session, name)
         if known is None:
             with hold_lock(self.session, name):
                 known = find_execution(self.session, name)
                 if known is None:
-                    return self._create_new(name, program, data, express, requestor)
+                    return self._create_new(name, program, data, express, requestor, origin)
         self._check_same(known, self.reader.put_program(program), data)
         return known.name
 
     def _create_new(
-        self, name: str, program: Program, data: Json, express: bool, requestor: str | None
+        self,
+        name: str,
+        program: Program,
+        data: Json,
+        express: bool,
+        requestor: str | None,
+        origin: Origin,
     ) -> str:
         document, names = self.reader.put_program(program), self._recorded({})
-        self.create(name, program, document, data, express, requestor, None, names)
+        self.create(name, program, document, data, express, requestor, None, names, origin)
         return name
 
     def fork(
@@ -285,6 +294,7 @@ class Executor:
         requestor: str | None,
         parent: int | None,
         bound: bytes | None = None,
+        origin: Origin = UNREGISTERED,
     ) -> tuple[StoredExecution, StoreJournal]:
         """Add an execution to the store and return it with its empty journal.
 
@@ -297,12 +307,13 @@ class Executor:
             requestor: Who started it, if known.
             parent: The number of the execution that waits for it, None for none.
             bound: The names that its bindings must have, packed.
+            origin: The registered state machine.
         """
         number = self._next_number()
         chain = sha256(f"{document}\n{__version__}\n{name}".encode()).digest()
         stored = StoredExecution(
             number, name, program.name, document, program.profile.name, express, requestor,
-            "RUNNING", self.clock.now(), None, None, None, None, 0, parent, None,
+            "RUNNING", self.clock.now(), None, None, None, None, 0, parent, None, *origin,
         )  # fmt: skip
         add_execution(self.session, stored, encode(data), __version__, chain, bound)
         journal = StoreJournal(self.session, number, name)

@@ -34,6 +34,7 @@ from asl.executions.redrive import prepare_redrive, prepare_rewind
 from asl.program import Program
 from asl.states.effects import ABSENT
 from asl.stores.backend import StoreBackend
+from asl.stores.executions import UNREGISTERED, Origin
 from asl.stores.registry import open_backend
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Store(StoreControl, StoreMaintenance):
         profile: str | Profile | None = None,
         express: bool = False,
         requestor: str | None = None,
+        origin: Origin = UNREGISTERED,
     ) -> Handle:
         """Record a new execution for a runner and return its handle.
 
@@ -94,6 +96,7 @@ class Store(StoreControl, StoreMaintenance):
             profile: As for `asl.run`.
             express: Whether it is an express execution.
             requestor: Name of the user who starts it.
+            origin: The registered state machine that it belongs to; `name` is then its ARN.
 
         Raises:
             InvalidDocument: The document has errors.
@@ -101,7 +104,7 @@ class Store(StoreControl, StoreMaintenance):
             ExecutionExists: The name belongs to an execution with another document or input.
         """
         program, data = self._checked(workflow, input, name, profile)
-        name = self._executor.record(name, program, data, express, requestor)
+        name = self._executor.record(name, program, data, express, requestor, origin)
         self.session.flush()
         self._executor.notify()
         return self.handle(name)
@@ -115,13 +118,14 @@ class Store(StoreControl, StoreMaintenance):
         profile: str | Profile | None = None,
         express: bool = False,
         requestor: str | None = None,
+        origin: Origin = UNREGISTERED,
     ) -> Handle:
         """Start an execution on the running event loop; see `start`.
 
         Concurrent calls share commits.
         """
         program, data = await prepare(self._checked, workflow, input, name, profile)
-        name = self._executor.record(name, program, data, express, requestor)
+        name = self._executor.record(name, program, data, express, requestor, origin)
         await self.session.flush_soon()
         self._executor.notify()
         return self.handle(name)

@@ -17,6 +17,7 @@ from asl.stores.tables import (
     HEAD,
     LIVE,
     REQUEST,
+    RESOURCE,
     STEP,
 )
 
@@ -39,7 +40,7 @@ LARGE = Select(BLOB, ("hash",))
 DELETE_LARGE = Delete(BLOB, {"hash": PARAMETER})
 REFERRING = tuple(
     Select(table, (column,), {column: begins_with(b"#")})
-    for table in (EXECUTION, REQUEST, CHECKPOINT, BUDGET)
+    for table in (EXECUTION, REQUEST, CHECKPOINT, BUDGET, RESOURCE)
     for column in table.values
 )
 STEPS = Select(STEP, ("body",), {"body": contains(b'"large":')})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from asl.core.errors import AslError
 from asl.core.values import Json
@@ -21,12 +21,15 @@ __all__ = [
     "MAKE_DUE",
     "STATUSES",
     "STORED",
+    "UNREGISTERED",
+    "Origin",
     "StoredExecution",
     "add_execution",
     "bind_as",
     "descendants",
     "due_executions",
     "end_descendants",
+    "executions_of",
     "find_execution",
     "list_executions",
     "name_of",
@@ -45,9 +48,31 @@ DAMAGED: Final = "DAMAGED"
 """The listed status of an execution with a damaged row."""
 
 
+class Origin(NamedTuple):
+    """Where the execution of a registered state machine comes from; its name is its ARN."""
+
+    workflow_id: str | None = None
+    """ARN of the state machine; None for a document without registration."""
+    role: str | None = None
+    """Role ARN of the state machine."""
+    version: str | None = None
+    """Number of the version that it runs, None for a revision without one."""
+    alias: str | None = None
+    """Name of the alias by which it was started."""
+    trace_header: str | None = None
+    """Trace header of the request that started it."""
+
+
+UNREGISTERED: Final = Origin()
+"""Origin of an execution that is not one of a registered state machine."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredExecution:
-    """The row of an execution; times in seconds since the epoch."""
+    """The row of an execution; times in seconds since the epoch.
+
+    The last fields are those of its `Origin`.
+    """
 
     number: int
     name: str
@@ -68,6 +93,11 @@ class StoredExecution:
     """The number of its parent execution."""
     redriven: float | None
     """Time of the last redrive."""
+    workflow_id: str | None = None
+    role: str | None = None
+    version: str | None = None
+    alias: str | None = None
+    trace_header: str | None = None
 
 
 STORED: Final = tuple(StoredExecution.__slots__)
@@ -87,6 +117,15 @@ PAGE_OF_STATUS = Select(
     order=("-number",),
     limited=True,
     checked=True,
+)
+PAGE_OF_WORKFLOW = Select(
+    EXECUTION,
+    STORED,
+    {"workflow_id": PARAMETER, "status": one_of(), "number": below()},
+    order=("-number",),
+    limited=True,
+    checked=True,
+    by="workflow_id",
 )
 STARTED_BY = Select(EXECUTION, ("number",), {"parent": one_of()})
 STARTED_UNDER = Select(EXECUTION, ("number",), {"parent": PARAMETER, "name": one_of()})
@@ -120,6 +159,7 @@ ADD = Insert(
         "chain",
         "parent",
         "bound",
+        *Origin._fields,
     ),
 )
 BIND = Update(EXECUTION, {"bound": PARAMETER}, {"number": PARAMETER})
@@ -171,6 +211,11 @@ def add_execution(
         chain,
         stored.parent,
         bound,
+        stored.workflow_id,
+        stored.role,
+        stored.version,
+        stored.alias,
+        stored.trace_header,
     )
 
 
@@ -221,6 +266,22 @@ def list_executions(
         *others, last = STATUSES
         raise AslError(f"an execution is {', '.join(others)} or {last}, not {status!r}")
     return [_listed(session, row) for row in session.select(PAGE_OF_STATUS, status, *values)]
+
+
+def executions_of(
+    session: Session, workflow_id: str, statuses: Sequence[str], before: int, limit: int
+) -> list[StoredExecution]:
+    """Return a page of the executions of a registered state machine, newest first.
+
+    Args:
+        session: The store.
+        workflow_id: ARN of the state machine.
+        statuses: Statuses of the executions.
+        before: Number of the last execution of the previous page, or `LARGEST_NUMBER`.
+        limit: Maximum number.
+    """
+    rows = session.select(PAGE_OF_WORKFLOW, workflow_id, [*statuses], before, limit)
+    return [_listed(session, row) for row in rows]
 
 
 def _listed(session: Session, row: Sequence[Any]) -> StoredExecution:

@@ -21,7 +21,7 @@ __all__ = ["TOOLS", "Holder", "StoreBudgets", "holder_of"]
 ENDED_ONE = Select(
     EXECUTION,
     ("ended", "usage"),
-    {"workflow": PARAMETER, "name": PARAMETER, "status": one_of(*ENDED), "ended": is_set()},
+    {"workflow": PARAMETER, "name": one_of(), "status": one_of(*ENDED), "ended": is_set()},
 )
 FIND = Select(BUDGET, ("body",), {"name": PARAMETER})
 NAMES = Select(BUDGET, ("name",))
@@ -38,7 +38,10 @@ def _charged(spending: Json) -> Decimal:
 
 
 class Holder(NamedTuple):
-    """An execution that holds a reservation in a shared budget."""
+    """An execution that holds a reservation in a shared budget.
+
+    In a store an execution of a registered state machine has its id as its name.
+    """
 
     id: str
     workflow: str
@@ -86,23 +89,24 @@ class StoreBudgets:
             if holder is not None:
                 holders[holder] = holders.get(holder, False) or entry != holder.id
         for holder, has_calls in holders.items():
-            ends = self.session.select(ENDED_ONE, holder.workflow, holder.name)
+            ends = self.session.select(ENDED_ONE, holder.workflow, [holder.name, holder.id])
             for ended, usage in ends:
                 spent = ZERO if usage is None else _charged(self.session.values.unpack(usage))
                 kept = remove_execution(kept, holder.id, spent, ended)
-            if not ends and has_calls and not self.is_at_work(holder.name):
+            if not ends and has_calls and not self.is_at_work(holder):
                 kept = remove_calls(kept, holder.id)
         return kept
 
-    def is_at_work(self, name: str) -> bool:
+    def is_at_work(self, holder: Holder) -> bool:
         """Return whether a process runs an execution, by its lock and the lease of its worker.
 
         An execution that is not in the store yet counts as running.
         """
-        session = self.session
-        if lock_of(name) in session.at_work:
+        session, names = self.session, (holder.id, holder.name)
+        if any(lock_of(name) in session.at_work for name in names):
             return True
-        top = find_execution(session, top_of(session, name))
+        found = [each for name in names if (each := find_execution(session, name)) is not None]
+        top = find_execution(session, top_of(session, found[0].name)) if found else None
         if top is None:
             return True
         place = lock_of(top.name)

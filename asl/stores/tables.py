@@ -18,6 +18,7 @@ __all__ = [
     "LIVE",
     "MOST",
     "REQUEST",
+    "RESOURCE",
     "STEP",
     "TABLES",
     "WORKER",
@@ -124,6 +125,11 @@ EXECUTION: Final = Table(
         "redrives": _count,
         "parent": _optional(_number),
         "redriven": _optional(_time),
+        "workflow_id": _optional(_text),
+        "role": _optional(_text),
+        "version": _optional(_text),
+        "alias": _optional(_text),
+        "trace_header": _optional(_text),
         "written_by": _text,
         "bound": _optional(_value),
         "input": _value,
@@ -137,6 +143,7 @@ EXECUTION: Final = Table(
         TableIndex(("status", "number")),
         TableIndex(("wake",), partial=True),
         TableIndex(("parent",), partial=True),
+        TableIndex(("workflow_id", "number")),
     ),
     guarded=True,
 )
@@ -211,6 +218,15 @@ CLAIM: Final = Table(
 )
 """The worker that runs an execution, its missing bindings, its cancellation, and its timer."""
 
+RESOURCE: Final = Table(
+    "resource",
+    {"arn": _text, "kind": _text, "owner": _text, "number": _number, "body": _value},
+    ("arn",),
+    indexes=(TableIndex(("kind", "owner", "number")),),
+    guarded=True,
+)
+"""Registered state machines, their versions and aliases, and activities."""
+
 LIVE: Final = Table(
     "live",
     {"id": _number, "execution": _number, "body": _bytes},
@@ -233,4 +249,5 @@ TABLES: Final = (
     WORKER,
     CLAIM,
     LIVE,
+    RESOURCE,
 )

@@ -261,7 +261,7 @@ def _left_reservations(
             continue
         if (holder.workflow, holder.name) in ended:
             why = "which has ended"
-        elif entry != holder.id and not budgets.is_at_work(holder.name):
+        elif entry != holder.id and not budgets.is_at_work(holder):
             why = "whose process has died"
         else:
             continue

@@ -10,6 +10,7 @@ import pytest
 
 import asl
 from asl.executions import Store
+from asl.stores.resources import Resource, put_resource
 
 LARGE = "x" * 66_000
 WORK = {
@@ -46,7 +47,10 @@ TOKEN = {
         }
     },
 }
-TABLES = ("execution", "document", "step", "head", "blob", "request", "checkpoint", "budget")
+TABLES = (
+    *("execution", "document", "step", "head", "blob", "request", "checkpoint", "budget"),
+    "resource",
+)
 ROWS = 4
 """Rows of each table that are edited."""
 PASSING = ("worker", "claim", "live")
@@ -78,6 +82,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         other = WORK | {"Budget": {"Pool": "other", "MaxCost": "$5.00"}}
         store.run(other, {"order": 3, "text": LARGE + "y"}, name="three")
         store.run(TOKEN, {}, name="token")
+        for number in range(2):
+            arn = f"arn:aws:states:us-east-1:123456789012:stateMachine:m{number}"
+            machine = Resource(arn, "stateMachine", arn[:38], number, {"name": f"m{number}"})
+            put_resource(store.session, machine)
         for request in store.pending():
             store.answer(request["requestId"], "approve", by="ann")
         assert list(store.faults()) == []
@@ -123,7 +131,8 @@ def edits(file: sqlite3.Connection, table: str) -> Iterator[Edit]:
         now = dict(zip(columns, row, strict=True))
         other = dict(zip(columns, rows[index - 1], strict=True))
         key = tuple(now[each] for each in keys)
-        yield Edit(f"DELETE FROM {table} WHERE {where}", key, table, row)
+        if table != "resource":  # which the service deletes without a trace
+            yield Edit(f"DELETE FROM {table} WHERE {where}", key, table, row)
         for column, following in zip(columns, [*columns[1:], columns[0]], strict=True):
             one = f"UPDATE {table} SET {column} = ? WHERE {where}"
             two = f"UPDATE {table} SET {column} = ?, {following} = ? WHERE {where}"
