@@ -10,7 +10,7 @@ from asl.dialects.codemie.plain.choices import NEVER, rule
 from asl.dialects.codemie.writing.expressions import Expressions, Unsayable
 from asl.dialects.codemie.writing.names import Extracted, Names, Output
 from asl.dialects.terms.jsonpath import read_rule
-from tests.dialects.behaviour import each_loss
+from tests.dialects.law import each_loss
 
 Json = Any
 

@@ -20,7 +20,7 @@ from asl.dialects.base import Dialect, WriterResult
 from asl.dialects.jsonpath_form import path_to
 from asl.dialects.registry import dialect
 from tests.dialects.features import FEATURES
-from tests.dialects.ways import there_and_back
+from tests.dialects.law import convert_and_back
 from tests.matrix_page import WRITTEN
 
 FLOW = """\
@@ -1364,7 +1364,7 @@ def test_any_name_can_be_read_where_it_is_written(name: str) -> None:
         except asl.InvalidDocument:
             continue
         for target in WRITTEN:
-            there_and_back(found, target, source)
+            convert_and_back(found, target, source)
 
 
 def test_what_is_lost_at_one_place_is_told_once() -> None:

@@ -16,7 +16,7 @@ from asl.dialects.base import Conversion, Coverage, Dialect, WriterResult
 from asl.dialects.conversion import convert_document
 from asl.dialects.coverage import write
 from asl.dialects.registry import BUILT_IN, dialect
-from tests.dialects.behaviour import each_loss
+from tests.dialects.law import each_loss
 
 Json = Any
 
