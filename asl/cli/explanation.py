@@ -28,7 +28,7 @@ SEPARATOR: Final = " | "
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class StateLoss:
     """A loss at one state."""
 
     code: str
@@ -39,7 +39,7 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExplainedState:
     """A part of the document that was converted, and its counterpart.
 
     Attributes:
@@ -52,7 +52,7 @@ class Step:
     name: str
     source: Json
     target: Json
-    losses: tuple[Loss, ...]
+    losses: tuple[StateLoss, ...]
 
     def to_json(self) -> dict[str, Json]:
         """Return the step as a JSON object."""
@@ -98,23 +98,23 @@ def write_explanation(document: Document, conversion: Conversion) -> None:
 # Parts
 
 
-def _steps(document: Document, conversion: Conversion) -> Iterator[Step]:
+def _steps(document: Document, conversion: Conversion) -> Iterator[ExplainedState]:
     """Yield the states in the order of the document, then the rest."""
     sources = _parts(_source(document), document.dialect)
     targets = _parts(conversion.document, conversion.dialect)
     places = _places(document, [*sources])
-    losses: dict[str, list[Loss]] = {name: [] for name in sources}
-    rest: list[Loss] = []
+    losses: dict[str, list[StateLoss]] = {name: [] for name in sources}
+    rest: list[StateLoss] = []
     for diagnostic in conversion.losses:
         for name, loss in _by_state(diagnostic, places):
             losses.get(name or "", rest).append(loss)
     for name, source in sources.items():
         target = targets.pop(_counterpart(name, targets), None)
-        yield Step(name, source, target, tuple(losses[name]))
+        yield ExplainedState(name, source, target, tuple(losses[name]))
     for name, target in targets.items():
-        yield Step(name, None, target, ())
+        yield ExplainedState(name, None, target, ())
     if rest:
-        yield Step("", None, None, tuple(rest))
+        yield ExplainedState("", None, None, tuple(rest))
 
 
 def _source(document: Document) -> Json:
@@ -134,10 +134,12 @@ def _places(document: Document, names: Sequence[str]) -> Mapping[str, str]:
 
 def _by_state(
     diagnostic: Diagnostic, places: Mapping[str, str]
-) -> Iterator[tuple[str | None, Loss]]:
+) -> Iterator[tuple[str | None, StateLoss]]:
     """Yield the losses of an entry of the report, with the names of their states."""
     for each in diagnostic.all_places:
-        loss = Loss(diagnostic.code, diagnostic.severity, each.message, each.hint, each.pointer)
+        loss = StateLoss(
+            diagnostic.code, diagnostic.severity, each.message, each.hint, each.pointer
+        )
         at = each.pointer
         while at and at not in places:
             at = at.rpartition("/")[0]
