@@ -235,7 +235,7 @@ def test_every_documented_option_is_there() -> None:
             assert {*OPTION.findall(spans)} - known - shared == set(), head
 
 
-def test_options_that_may_be_repeated_are_told() -> None:
+def test_repeatable_options_are_documented() -> None:
     """They are written NAME=VALUE, or listed at the beginning of the page."""
     listed = page("cli.md").partition("## Exit codes")[0]
     for name in COMMANDS:

@@ -202,7 +202,7 @@ def test_data_too_deep_for_an_agent_is_not_the_agents_fault() -> None:
     assert "nested deeper than 200 levels" in (result.cause or "")
 
 
-def test_data_too_deep_for_an_agent_is_told_as_such() -> None:
+def test_cause_names_data_too_deep_for_an_agent() -> None:
     """It was never asked, so it has returned nothing."""
     result = end_of(grown("deep-array", USES["give it to a function"]), agents=AGENTS)
     assert "returned" not in (result.cause or "")

@@ -63,7 +63,7 @@ def test_one_state_of_a_definition_is_named() -> None:
     assert answer_to(machine, stateName="A", input='"x"')["output"] == '"x"'
 
 
-def test_items_are_given_as_they_lie_in_the_bucket() -> None:
+def test_items_are_shown_as_stored_in_the_bucket() -> None:
     state = {
         "Type": "Map",
         "ItemReader": {
@@ -152,7 +152,7 @@ def test_parameters_that_aws_does_not_take_are_refused(given: dict[str, Any]) ->
         client.validate_state_machine_definition(definition=json.dumps(MACHINE), **given)
 
 
-def test_what_is_wrong_with_a_value_twice_is_told_once() -> None:
+def test_two_faults_of_a_value_are_one_diagnostic() -> None:
     wait = {"Type": "Wait", "Seconds": -1.5, "End": True}
     definition = json.dumps({"StartAt": "W", "States": {"W": wait}})
     answer = client.validate_state_machine_definition(definition=definition)
@@ -167,7 +167,7 @@ def test_what_is_no_json_object_is_a_finding(text: str) -> None:
     assert [each["code"] for each in answer["diagnostics"]] == ["INVALID_JSON_DESCRIPTION"]
 
 
-def test_warnings_are_told_if_asked_for_and_results_bounded() -> None:
+def test_severity_and_maximum_of_diagnostics() -> None:
     state = {**TASK, "Parameters": {"Message": "$.word", "Subject": "$.name"}}
     definition = json.dumps({"StartAt": "A", "States": {"A": state}})
     said = client.validate_state_machine_definition(definition=definition, severity="WARNING")

@@ -251,7 +251,7 @@ MISUSES: list[tuple[Any, dict[str, Any], str]] = [
 @pytest.mark.parametrize(
     ("call", "arguments", "message"), MISUSES, ids=[str(number) for number in range(len(MISUSES))]
 )
-def test_misuse_is_told_by_what_was_given(
+def test_error_of_misuse_shows_the_wrong_value(
     call: Any, arguments: dict[str, Any], message: str
 ) -> None:
     """Never by an exception out of our depths."""

@@ -208,7 +208,7 @@ def test_what_is_no_json_is_an_error_of_the_state(value: Any, kind: str) -> None
 
 
 @pytest.mark.parametrize("shape", [lambda answer: answer, lambda answer: {"in": [answer]}])
-def test_what_nobody_has_awaited_is_named_as_that(shape: Any) -> None:
+def test_returned_coroutine_is_named_in_the_cause(shape: Any) -> None:
     """A plain function cannot await, so what it passes on says where it could be."""
     answer = awaited(1)
     result = asl.run(task(), agents={"A": lambda parameters: shape(answer)})

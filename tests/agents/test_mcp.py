@@ -417,7 +417,7 @@ def test_calls_at_the_same_time_have_their_own_errors() -> None:
     assert told == ["401:", "429:"]
 
 
-def test_an_unknown_tool_is_told_with_its_server_and_the_near_one(tmp_path: Path) -> None:
+def test_unknown_tool_error_names_server_and_similar_tool(tmp_path: Path) -> None:
     """The server has the name that the agents file gives it."""
     command = json.dumps(LEAN)
     (tmp_path / "agents.yaml").write_text(
@@ -497,7 +497,7 @@ def test_an_answer_is_bounded(
     assert second == "one\ntwo"
 
 
-def test_what_is_no_message_is_told_by_the_error_alone(capfd: pytest.CaptureFixture[str]) -> None:
+def test_invalid_message_is_reported_by_the_error_alone(capfd: pytest.CaptureFixture[str]) -> None:
     """Over HTTP it is an answer that makes no sense; the library's own report is not printed."""
 
     def answer(exchange: Exchange) -> None:
@@ -524,7 +524,7 @@ def test_what_is_no_message_is_told_by_the_error_alone(capfd: pytest.CaptureFixt
     assert capfd.readouterr().err == ""
 
 
-def test_a_url_that_nobody_serves_is_an_error() -> None:
+def test_url_without_a_server_is_an_error() -> None:
     """Refused, or something else than MCP."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

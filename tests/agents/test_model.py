@@ -287,7 +287,7 @@ class Listening(AgentWrapper):
         return await self.agent.answer(payload, call)
 
 
-def test_an_answer_is_told_piece_by_piece() -> None:
+def test_answer_is_streamed_in_chunks() -> None:
     """Whoever listens hears the text as it comes; the result is the whole."""
 
     async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
@@ -373,7 +373,7 @@ def test_a_provider_is_asked_over_http(file: Callable[..., Any]) -> None:
     [("stop", None), ("length", None), ("content_filter", "Agent.ModelError")],
 )
 @pytest.mark.parametrize("streams", [False, True])
-def test_why_an_answer_ends_is_told(
+def test_finish_reason_of_an_answer(
     reason: str, error: str | None, streams: bool, file: Callable[..., Any]
 ) -> None:
     """What was filtered is no answer; what is as long as it may be says so, whole or in pieces."""
@@ -405,7 +405,7 @@ def test_an_answer_by_schema_that_is_cut_is_invalid(file: Callable[..., Any]) ->
 
 
 @pytest.mark.parametrize("status", [200, 401])
-def test_a_key_that_was_given_in_python_is_not_shown(status: int) -> None:
+def test_api_key_argument_is_masked(status: int) -> None:
     """Whatever the provider does with it; a word in its place is no secret."""
     key = "sk-4711-given-in-python"
     body = completion(f"{key} none") if status == 200 else {"error": {"message": f"no {key}"}}
@@ -661,7 +661,7 @@ def test_a_failure_keeps_its_name_whatever_it_has_used() -> None:
         (None, True),
     ],
 )
-def test_what_nobody_can_read_is_not_free(
+def test_unreadable_answer_counts_against_the_limit(
     answer: Callable[[Exchange], None] | None, is_free: bool, file: Callable[..., Any]
 ) -> None:
     """It uses up the limit; a status, or a server that is not there, has used nothing."""

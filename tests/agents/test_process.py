@@ -84,9 +84,7 @@ def test_what_a_program_says_after_its_answer_is_no_answer_to_another_call(more:
 
 
 @pytest.mark.parametrize("what", ["print('finished', flush=True)", "pass"])
-def test_a_program_that_speaks_or_ends_while_nobody_asks_is_replaced(
-    what: str, tmp_path: Path
-) -> None:
+def test_program_that_writes_or_ends_between_calls_is_replaced(what: str, tmp_path: Path) -> None:
     """Whatever it did, the next call meets a program that waits for it."""
     gate = tmp_path / "gate"
     os.mkfifo(gate)
@@ -104,7 +102,7 @@ def test_a_program_that_speaks_or_ends_while_nobody_asks_is_replaced(
     assert asl.run(twice, "asked", agents=agents).output == "asked"
 
 
-def test_a_program_has_said_the_rest_when_it_reads_on() -> None:
+def test_late_output_of_a_program_belongs_to_its_call() -> None:
     """However late it says it: no call is sent to a program that does not read yet."""
     agent = answering(f"{ECHO}\nselect.select([0], [], [])\nprint('finished', flush=True)")
     result = asl.run(for_each(3, MaxConcurrency=1), ["a", "b", "c"], agents={"A": agent})

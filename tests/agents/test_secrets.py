@@ -224,7 +224,7 @@ def reports(call: Call) -> Any:
         lambda call: call.tools.refuse(TOLD, TOLD, "Agent.ToolError", TOLD),
     ],
 )
-def test_what_an_agent_does_with_a_secret_is_not_told(tell: Callable[[Call], Any]) -> None:
+def test_events_of_an_agent_hide_secrets(tell: Callable[[Call], Any]) -> None:
     """Of usage, progress and requests for tools the history knows no secret either."""
     seen: list[Any] = []
     document: Any = task()
@@ -331,7 +331,7 @@ def test_a_function_of_the_file_tells_no_secret(
 
 
 @pytest.mark.parametrize("name", ["Authorization", "X-Api-Key", "Cookie", "x-auth-token"])
-def test_headers_given_in_python_are_not_echoed(name: str) -> None:
+def test_secret_headers_are_masked(name: str) -> None:
     """A header whose name says that it holds a secret is one, as a whole and behind `Bearer`."""
     key = "sk-0123456789abcdef"
     with serving(lambda e: e.answer(500, e.headers[name.lower()][7:].encode())) as server:
@@ -349,7 +349,7 @@ def test_what_is_no_secret_is_shown() -> None:
     assert result.output == ["application/json", "none"]
 
 
-def test_variables_given_in_python_are_not_echoed() -> None:
+def test_secret_environment_variables_are_masked() -> None:
     """A program that is given one tells it to nobody."""
     code = "import json, os; input(); print(json.dumps({'return': dict(os.environ)}))"
     given = {"MY_API_KEY": "k-0123456789abcdef", "MY_PLACE": "a place that is long enough"}

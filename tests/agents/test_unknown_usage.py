@@ -117,7 +117,7 @@ def test_a_function_that_raises() -> None:
     assert spent(broken) == (0, 0)
 
 
-def test_a_model_that_is_given_up_has_used_what_it_had_said() -> None:
+def test_cancelled_model_call_counts_its_answered_requests() -> None:
     """The requests that were answered are counted, and the one under way as what was set aside."""
     pytest.importorskip("pydantic_ai")
     from pydantic_ai import messages

@@ -256,7 +256,7 @@ def test_a_pause_survives_and_an_answer_lifts_the_limit(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("point", ["effect.ready", "effect.done"])
 @pytest.mark.parametrize("count", range(1, 7))
-def test_what_was_spent_is_kept(tmp_path: Any, point: str, count: int) -> None:
+def test_usage_survives_a_crash(tmp_path: Any, point: str, count: int) -> None:
     """Wherever the process dies, the limits of workflow, Map and visit hold afterwards."""
     document = {
         "StartAt": "M",
@@ -506,7 +506,7 @@ def test_a_limit_beyond_all_measure_is_none(budget: Json) -> None:
     assert all(each < 10**17 for each in result.usage["reserved"].values())
 
 
-def test_a_branch_that_is_cancelled_while_people_decide_takes_nobody_along() -> None:
+def test_branch_cancelled_during_an_approval_cancels_no_other() -> None:
     """The others go on when there is a decision."""
 
     async def approvals(request: Json, call: asl.Call) -> Json:

@@ -41,7 +41,7 @@ def seen(
     return calls
 
 
-def test_nothing_is_told_without_blocks() -> None:
+def test_call_without_blocks_has_empty_settings() -> None:
     """A plain Task tells of no model and no limit."""
     (call,) = seen({})
     assert call == {
@@ -56,7 +56,7 @@ def test_nothing_is_told_without_blocks() -> None:
     }
 
 
-def test_blocks_are_told() -> None:
+def test_call_has_the_blocks_of_its_state() -> None:
     """Each block reaches the agent under its name."""
     (call,) = seen(
         {
@@ -81,7 +81,7 @@ def test_blocks_are_told() -> None:
     assert call["budget"] == {"workflow": {"MaxCost": 2.0}, "state": {"MaxTokens": 50.0}}
 
 
-def test_models_are_told_one_after_the_other() -> None:
+def test_fallback_models_follow_the_preferred_one() -> None:
     """A fallback is told instead of the preferred model, in the same attempt."""
     calls = seen(
         {"Model": {"Preferred": "m1", "Fallback": ["m2", "m3"], "FallbackOn": ["E"]}}, failures=2
@@ -100,7 +100,7 @@ def test_the_fallback_of_a_budget_wins(priority: str, model: str) -> None:
     assert call["model"] == model
 
 
-def test_lesser_quality_is_told() -> None:
+def test_call_has_the_reduced_quality() -> None:
     """The action ReduceQuality reaches the agent."""
     cascade = {"Cascade": [{"When": "Always", "Action": "ReduceQuality"}]}
     (call,) = seen({}, document={"Budget": {"MaxTokens": 99, "Fallback": cascade}})

@@ -152,7 +152,7 @@ def test_a_model_reads_it_before_the_prompt() -> None:
     assert asked == [['$.notes[1]: {"n":2}', "$.notes[0]: one", "why?"]]
 
 
-def test_a_summariser_that_nobody_bound_is_found_before_the_run() -> None:
+def test_unbound_summariser_is_found_before_the_run() -> None:
     """The check knows all agents that a state may call."""
     block = {"Summarize": {"When": "Always", "Using": "Shorten"}}
     task = {"Type": "Task", "Agent": "A", "Context": block, "End": True}

@@ -67,7 +67,7 @@ def test_sinks_go_by_name_and_by_type() -> None:
     assert {name for name, _ in web.events} == {"web"}
 
 
-def test_a_channel_that_nobody_takes_is_refused_before_the_run() -> None:
+def test_channel_without_a_sink_is_refused_before_the_run() -> None:
     """The refusal names it, and says what to give; none of the network is there by itself."""
     with pytest.raises(asl.AslError, match=r"channel 'log'.*sinks=\{'file'"):
         asl.run(document(Events=EVENTS), agents=AGENTS)

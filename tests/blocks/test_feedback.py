@@ -48,7 +48,7 @@ def answered(result: asl.Result, answer: Json, **more: Any) -> Json:
         ({"Type": "structured", "Fields": FIELDS, "Optional": True}, {"why": "so"}, {"why": "so"}),
     ],
 )
-def test_an_answer_that_fits_is_kept(block: Json, answer: Json, kept: Json) -> None:
+def test_valid_answer_is_unchanged(block: Json, answer: Json, kept: Json) -> None:
     """In the form in which it was asked for."""
     assert answered(asked(**block), answer) == kept
 

@@ -42,7 +42,7 @@ def test_a_budget_is_known_again_in_another_process(tmp_path: Path) -> None:
         assert result.usage["cost"] == 0.8
 
 
-def test_progress_is_told_again_from_a_store(tmp_path: Path) -> None:
+def test_stored_history_has_the_progress(tmp_path: Path) -> None:
     """Whoever reads the history later comes to the same."""
     waits = {
         "P": {"Type": "Task", "Agent": "A", "Next": "Q"},
@@ -64,7 +64,7 @@ def test_progress_is_told_again_from_a_store(tmp_path: Path) -> None:
         ]
 
 
-def test_a_channel_that_nobody_serves_is_refused() -> None:
+def test_channel_without_a_sink_is_refused() -> None:
     """Before anything runs, where it is known by then."""
     events = {"Channels": {"out": {"Type": "pigeon"}}}
     document = including({"Events": events, "States": {"P": {"Type": "Pass", "End": True}}})
@@ -72,7 +72,7 @@ def test_a_channel_that_nobody_serves_is_refused() -> None:
         asl.run(document, {}, sinks={"raven": print})
 
 
-def test_a_computed_channel_that_nobody_serves_fails_the_include() -> None:
+def test_computed_channel_without_a_sink_fails_the_include() -> None:
     """The rest of the document does not fail of it."""
     events = {"Channels": {"out": {"Type.$": "$.kind"}}}
     document = including({"Events": events, "States": {"P": {"Type": "Pass", "End": True}}})

@@ -66,7 +66,7 @@ def test_a_memory_of_the_callers_own() -> None:
         asl.run(COUNT, agents={"Count": count}, memory=5)
 
 
-def test_what_serves_a_backend_can_be_said(tmp_path: Path) -> None:
+def test_backend_can_be_bound_to_another_memory(tmp_path: Path) -> None:
     """A document that names another backend runs with what the caller has instead."""
     document = {**COUNT, "Memory": {"Backend": "redis"}}
     for expected in (1, 2):
@@ -76,7 +76,7 @@ def test_what_serves_a_backend_can_be_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("backend", ["file", "custom", "redis"])
-def test_a_backend_that_was_not_given_is_missed(backend: str) -> None:
+def test_unbound_backend_fails_the_state(backend: str) -> None:
     """What the document asks for is not silently replaced."""
     result = asl.run({**COUNT, "Memory": {"Backend": backend}}, agents={"Count": count})
     assert result.error == "States.MemoryNotConfigured"
@@ -391,7 +391,7 @@ def test_an_agent_may_what_its_state_may(block: Json, reads: bool, writes: bool)
     assert result.output == [None if reads else no, None if writes else no]
 
 
-def test_a_refusal_that_nobody_handles_fails_the_state() -> None:
+def test_unhandled_refusal_fails_the_state() -> None:
     """It is an error of the state, by its name."""
     result = used(lambda parameters, call: call.memory.put("x", 1), Read=["k"])
     assert (result.error, result.cause) == (
@@ -524,7 +524,7 @@ class Remote(ProcessMemory):
         return super().get(namespace, key, now)
 
 
-def test_a_remote_memory_holds_nobody_up() -> None:
+def test_remote_memory_does_not_block_the_event_loop() -> None:
     """It is asked in threads as soon as there is an event loop that must not wait."""
     memory = Remote()
     read = {"Type": "Pass", "Memory": {"Read": {"Keys": ["k"], "Default": 0}}, "End": True}

@@ -73,7 +73,7 @@ def test_an_agent_may_speak_from_any_thread() -> None:
     assert [event.type for event in result.events][-3] == "TaskSucceeded"
 
 
-def test_nobody_listens_to_a_task_without_the_block() -> None:
+def test_task_without_streaming_has_no_chunk_events() -> None:
     """Without Streaming a piece of the answer is a sign of life, and nothing else."""
 
     def speak(parameters: Json, call: asl.Call) -> Json:

@@ -185,7 +185,7 @@ MEANINGS: list[tuple[Json, str, str, str]] = [
 ]  # fmt: skip
 
 
-def test_a_rule_that_compares_nothing_is_told_all_operators() -> None:
+def test_rule_without_operator_lists_all_operators() -> None:
     """They stand in the order of a set (recorded)."""
     ((code, message, place),) = answer(choice({"Variable": "$.a", "Next": "Z"}))
     assert (code, place) == (SCHEMA, "/States/S/Choices[0]")

@@ -226,7 +226,7 @@ def test_half_an_expression_is_a_mistake(text: str, half: bool) -> None:
         ),
     ],
 )
-def test_an_expression_in_a_text_is_said_to_be_none(text: str, code: str, hint: str) -> None:
+def test_expression_within_a_text_is_reported(text: str, code: str, hint: str) -> None:
     """The hint says the whole text as one expression."""
     (found,) = check(read(passing(text)), DEFAULT)
     assert (found.code, found.hint) == (code, hint)

@@ -818,7 +818,7 @@ def test_parameters_of_services_are_those_of_the_integration(
     assert "V-TASK-12" not in {code for code, _ in found(document)}
 
 
-def test_the_name_of_a_parameter_is_told() -> None:
+def test_finding_names_the_parameter() -> None:
     """V-TASK-12: whatever its letters are, or as it is nearly written."""
     given = {"queueUrl": "q", "MesageBody": "b"}
     report = check(read(sending(Parameters=given)), DEFAULT)
@@ -866,7 +866,7 @@ def test_empty_error_name_is_a_warning() -> None:
         assert code in [each.code for each in found]
 
 
-def test_started_workflow_is_given_by_an_option() -> None:
+def test_started_workflow_is_set_by_an_option() -> None:
     """The hint at a resource that starts an execution names the workflow."""
     arn = "arn:aws:states:us-east-1:111111111111:stateMachine:Ship"
     for given, name in ((arn, "Ship"), ("{% $states.input.arn %}", "NAME")):

@@ -66,7 +66,7 @@ def test_strict_does_not_touch_information() -> None:
 # Agents ---------------------------------------------------------------------------------------
 
 
-def test_an_agent_that_nobody_registered_draws_a_warning() -> None:
+def test_unregistered_agent_is_a_warning() -> None:
     """V-TASK-03 names the nearest agent; without a list of agents nothing is said."""
     document = machine(Type="Task", Agent="Reviwer")
     assert levels(document) == {}
@@ -262,7 +262,7 @@ def test_it_is_no_error_elsewhere(profile: Any, document: Json, rule: str, point
     assert check(read(document), profile).ok
 
 
-def test_advice_about_agent_tools_is_not_given_under_aws() -> None:
+def test_aws_profile_has_no_advice_about_agent_tools() -> None:
     """`ItemsPath` may be left out on AWS without a remark."""
     inner = {"StartAt": "I", "States": {"I": {"Type": "Succeed"}}}
     assert levels(machine(Type="Map", ItemProcessor=inner), profile=AWS) == {}

@@ -43,9 +43,7 @@ def hints(state: Json, **document: Json) -> dict[str, str | None]:
         (DEBATE, "Arbiter", "A", 'write "Consensus": {"Arbiter": ...}'),
     ],
 )
-def test_a_field_of_another_name_is_told(
-    state: Json, field: str, value: Json, hint: str | None
-) -> None:
+def test_similar_field_is_suggested(state: Json, field: str, value: Json, hint: str | None) -> None:
     """People call it so, or have it at another place; no misspelling would explain that."""
     assert hints({**state, field: value})[f"/{field}"] == hint
 
@@ -80,7 +78,7 @@ def test_a_field_of_states_is_no_field_of_the_document(field: str, hint: str) ->
         ),
     ],
 )
-def test_a_value_without_its_object_is_told(
+def test_missing_object_around_a_value_is_suggested(
     state: Json, fields: Json, pointer: str, hint: str | None
 ) -> None:
     """Where it fits the field that is meant by it."""
@@ -124,7 +122,7 @@ def test_a_value_without_its_object_is_told(
         ),
     ],
 )
-def test_an_expression_is_told_where_it_belongs(
+def test_place_of_a_misplaced_expression_is_suggested(
     state: Json, fields: Json, pointer: str, hint: str | None
 ) -> None:
     """To the field that computes the value, or to the other query language."""

@@ -161,7 +161,7 @@ def test_secrets_that_a_document_asks_for_are_not_in_its_draft(
     assert f"# TODO: A, as the document has it: {secret}" in text
 
 
-def test_setting_that_no_model_is_given_is_a_warning(asl: Asl, folder: Path) -> None:
+def test_setting_without_a_model_is_a_warning(asl: Asl, folder: Path) -> None:
     """AGENTS-10, at its place in the author's file."""
     draft(asl, WORKFLOW, "flow.yaml")
     found = asl("check", "flow.yaml", "--agents", "drafted.agents.yaml").stdout

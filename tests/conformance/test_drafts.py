@@ -168,7 +168,7 @@ def test_an_input_is_followed_through_input_path() -> None:
     assert taken(machine(P={"Type": "Parallel", "Branches": branches, "End": True}))[1] == 0
 
 
-def test_an_input_may_be_given() -> None:
+def test_draft_with_an_input() -> None:
     """It is used as it is where it leads through; what a way needs besides is added."""
     rule = {"Variable": "$.kind", "StringEquals": "b", "Next": "B"}
     document = machine(
@@ -304,7 +304,7 @@ def test_variables_are_followed_back() -> None:
     assert [case["expect"]["status"] for case in cases] == ["SUCCEEDED"]
 
 
-def test_an_output_of_a_branch_answer_is_given() -> None:
+def test_draft_with_the_answer_of_a_branch() -> None:
     """What a state makes of its own result is looked for there first."""
     ask = {"Type": "Task", "Agent": "A", "End": True}
     branches = [machine(Left=ask), machine(Right=ask)]
@@ -315,7 +315,7 @@ def test_an_output_of_a_branch_answer_is_given() -> None:
     assert cases[0]["expect"]["status"] == "SUCCEEDED"
 
 
-def test_a_schema_is_kept_to() -> None:
+def test_drafted_answer_conforms_to_its_schema() -> None:
     """An answer has all that a schema of its Task asks for."""
     schema = {
         "type": "object",

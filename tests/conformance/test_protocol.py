@@ -71,7 +71,7 @@ def test_an_interpreter_that_breaks_the_protocol_fails_the_case(
         assert reason in verdict.reasons[0]
 
 
-def test_what_a_dead_interpreter_said_is_shown() -> None:
+def test_output_of_a_dead_interpreter_is_shown() -> None:
     """The end of standard error helps to find out why it died."""
     assert "out of luck" in run_suite(EXAMPLES[:1], wrong("dies")).failed[0].reasons[0]
 

@@ -106,7 +106,7 @@ def test_the_plugin_is_light() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_coverage_is_told_at_the_end(pytester: pytest.Pytester) -> None:
+def test_coverage_is_in_the_summary(pytester: pytest.Pytester) -> None:
     """`--asl-coverage` names what no case takes; without it nothing is said."""
     pytester.makefile(".asl-test.yaml", greeting=SUITE)
     assert "coverage of documents" not in run(pytester).stdout.str()

@@ -142,7 +142,9 @@ def test_what_fits_passes(expect: dict[str, Any], seen: dict[str, Any]) -> None:
         ({"status": "SUCCEEDED"}, {"crash": "boom"}, "the interpreter failed: boom"),
     ],
 )
-def test_what_differs_is_said(expect: dict[str, Any], seen: dict[str, Any], reason: str) -> None:
+def test_verdict_names_the_difference(
+    expect: dict[str, Any], seen: dict[str, Any], reason: str
+) -> None:
     """A failing case names the place, what was expected, and what came."""
     found = verdict(expect, seen)
     assert found.outcome == "failed"

@@ -72,7 +72,7 @@ def test_related_places_point_to_keys() -> None:
     assert (other.file, other.line, other.column, other.message) == ("a.json", 5, 5, "this one")
 
 
-def test_a_report_is_printed_as_it_is_told() -> None:
+def test_report_text_equals_the_printed_one() -> None:
     """With the lines of the text, as `asl check` does."""
     from asl.core.render.text import render_text
 

@@ -464,7 +464,7 @@ def test_open_files_are_read(stream: Any) -> None:
         (None, "a: 1\n", "yaml"),
     ],
 )
-def test_the_format_is_told_by_suffix_or_shape(name: str | None, text: str, format: str) -> None:
+def test_format_follows_suffix_or_shape(name: str | None, text: str, format: str) -> None:
     """A known suffix decides; otherwise JSON begins with a bracket."""
     assert read(text.encode(), name=name).source.format == format
 

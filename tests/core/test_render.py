@@ -88,7 +88,7 @@ def test_without_text_the_pointer_is_the_place() -> None:
     assert render_text(found) == "/StartAt: error V-TOP-02: not a string\n\n<document>: 1 error"
 
 
-def test_no_findings_is_said() -> None:
+def test_report_without_findings_has_a_sentence() -> None:
     """Success is one line; several files are counted, and several documents of one are not."""
     assert render_text(report()) == "a.json: no findings"
     assert render_text([report(), report(name="b.json")]) == "2 files: no findings"

@@ -43,7 +43,7 @@ def test_errors_of_agents_are_failures_of_the_function(
 
 
 @pytest.mark.parametrize("given", [["States.ALL"], ["Order.Refused"], ["States.TaskFailed"]])
-def test_errors_that_exist_there_are_kept(given: list[str]) -> None:
+def test_error_names_of_aws_are_unchanged(given: list[str]) -> None:
     state, losses = converted(Retry=[{"ErrorEquals": given, "IntervalSeconds": 1}])
     assert state["Retry"] == [{"ErrorEquals": given, "IntervalSeconds": 1}]
     assert losses == []

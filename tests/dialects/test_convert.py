@@ -380,7 +380,7 @@ def test_a_constant_is_written_to_its_key() -> None:
     assert told == ["calm"]
 
 
-def test_branches_that_meet_within_a_branch_are_told() -> None:
+def test_branches_that_join_within_a_branch_are_a_loss() -> None:
     """Where they meet at the end of the branch, there is nothing to tell."""
     inner = {"Type": "Parallel", "Branches": [worker("Z"), worker("W")], "ResultPath": None}
     after = worker("V")["States"]["V"]
@@ -639,7 +639,7 @@ def test_agents_become_functions_of_amazon() -> None:
 ARN = "arn:aws:lambda:eu-west-1:111122223333:function:"
 
 
-def test_functions_have_the_names_that_are_given(tmp_path: Path) -> None:
+def test_functions_have_the_names_of_the_option(tmp_path: Path) -> None:
     """There and back nothing changes but what Amazon cannot say."""
     agents = {
         "StartAt": "Each",
@@ -689,7 +689,7 @@ def test_a_name_of_nothing_is_wrong_usage() -> None:
         asl.convert(AGENTS, "codemie", names={"Judge": f"{ARN}judge"})
 
 
-def test_an_integration_that_becomes_an_agent_is_told() -> None:
+def test_integration_that_becomes_an_agent_is_a_loss() -> None:
     """Its parameters and its waiting are those of the integration."""
     states = {
         "A": {"Type": "Task", "Resource": "arn:aws:states:::lambda:invoke", "Next": "B"},
@@ -727,7 +727,7 @@ def test_an_agent_can_be_a_tool() -> None:
         ({"Retry": [{"ErrorEquals": ["E"], "MaxIntervalSeconds": 9}]}, ""),
     ],
 )
-def test_amazon_is_given_what_it_takes(state: dict[str, Any], code: str) -> None:
+def test_losses_of_fields_in_a_document_for_amazon(state: dict[str, Any], code: str) -> None:
     """What has no effect, and other words for the same, are no reason to be refused."""
     whole = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage", "End": True} | state
     if whole["Type"] != "Task":
@@ -932,7 +932,7 @@ def test_what_a_blueprint_imports_is_written_beside_it(
         (["{name: i, uses: imports.c, config: {input_to: both}}"], {"L-TRANSFORM"}),
     ],
 )  # fmt: skip
-def test_what_is_around_rounds_and_imports_is_said_or_told(
+def test_fields_of_loops_and_imports_are_written_or_reported(
     steps: list[str], codes: set[str]
 ) -> None:
     """Each of these was passed over in silence once."""
@@ -981,7 +981,7 @@ steps:
 
 
 @pytest.mark.parametrize("text", ["of {{kind}}", ""])
-def test_a_text_that_is_filled_in_elsewhere_is_told(text: str) -> None:
+def test_text_that_a_platform_would_fill_in_is_a_loss(text: str) -> None:
     """Braces mean nothing in a document, and an empty text is one."""
     state = {"Type": "Task", "Agent": "A", "Parameters": {"task": text}, "End": True}
     conversion = asl.convert({"StartAt": "A", "States": {"A": state}}, "codemie", tools=["A"])
@@ -1046,7 +1046,7 @@ TOLD = {"Type": "Task", "Agent": "w", "End": True}
         ({"r.$": "$$.Map.Item.Value"}, [{"task": "x"}, {"task.$": "$.r"}], ["x", "{{r}}"]),
     ],
 )
-def test_what_a_map_selects_is_said(selected: Any, workers: list[Any], said: list[str]) -> None:
+def test_worker_reads_the_selected_item(selected: Any, workers: list[Any], said: list[str]) -> None:
     """A worker reads the item, or the context, by the name that it has there."""
     states = {
         f"W{index}": {**TOLD, "Parameters": given, "ResultPath": "$.r"}
@@ -1067,7 +1067,7 @@ def test_what_a_map_selects_is_said(selected: Any, workers: list[Any], said: lis
     assert [each["task"] for each in made.document["states"] if "task" in each] == said
 
 
-def test_what_is_selected_for_branches_is_said() -> None:
+def test_branch_reads_the_selected_parameters() -> None:
     """As it is for the workers of a Map."""
     branch = {"StartAt": "T", "States": {"T": {**TOLD, "Parameters": {"task.$": "$.who"}}}}
     fork = {"Type": "Parallel", "Parameters": {"who.$": "$.user.name"}, "Branches": [branch]}
@@ -1142,7 +1142,7 @@ def test_amazon_does_what_a_chain_or_blueprint_says(
     assert asl.run(conversion.text, input, resources=asked).output == output
 
 
-def test_a_default_beside_a_truth_is_told() -> None:
+def test_default_of_get_as_a_condition_is_a_loss() -> None:
     document = load(on_default("context.o.get('k', 'd')"), dialect="flujo")
     assert "L-CONDITION" in codes(asl.convert(document, "amazon"))
 
@@ -1155,14 +1155,14 @@ def test_what_a_workflow_does_not_store_is_under_the_name_of_its_state() -> None
     assert written["States"]["s"]["ResultPath"] == "$.s"
 
 
-def test_what_a_wait_makes_is_told_on_the_way_to_a_blueprint() -> None:
+def test_output_of_a_wait_is_a_loss_in_a_blueprint() -> None:
     state = {"Type": "Wait", "Seconds": 5, "Output": {"at": "now"}, "End": True}
     machine = {"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": state}}
     losses = asl.convert(asl.load(machine), "flujo").losses
     assert ("FL-PATHS", "/States/A") in {(each.code, each.pointer) for each in losses.errors}
 
 
-def test_calls_that_are_not_there_are_told() -> None:
+def test_tool_calls_that_no_task_makes_are_reported() -> None:
     chain = {"id": "c", "tasks": [{"id": "run", "handler": "execute_tool_calls"}]}
     losses = asl.convert(load(chain, dialect="contenox"), "amazon").losses
     assert ("L-REQUIRED", "/tasks/0") in {(each.code, each.pointer) for each in losses}
@@ -1181,7 +1181,7 @@ def test_a_transition_that_is_no_text_is_refused() -> None:
 
 @pytest.mark.parametrize("target", ["amazon", "codemie", "contenox", "flujo"])
 @pytest.mark.parametrize("catch", [5, [None], [{"ErrorEquals": ["E"], "Next": {"a": 1}}]])
-def test_a_catch_that_nobody_reads_may_be_anything(target: str, catch: Json) -> None:
+def test_result_of_a_catcher_that_is_not_read_may_be_anything(target: str, catch: Json) -> None:
     """On a Pass it is a warning, and no way to another state."""
     document = {"StartAt": "A", "States": {"A": {"Type": "Pass", "Catch": catch, "End": True}}}
     assert asl.convert(document, target).text
@@ -1367,7 +1367,7 @@ def test_any_name_can_be_read_where_it_is_written(name: str) -> None:
             convert_and_back(found, target, source)
 
 
-def test_what_is_lost_at_one_place_is_told_once() -> None:
+def test_loss_at_one_place_is_reported_once() -> None:
     """However many states of the document stand for it."""
     ways = [{"operator": "equals", "when": each, "goto": each} for each in ("b", "c")]
     tasks = [
@@ -1428,7 +1428,7 @@ def test_a_condition_comes_home_from_a_template(feature: str, condition: str) ->
     assert [text.count(condition) for text in texts] == [1, 1, 1]
 
 
-def test_an_assistant_is_told_the_last_message_in_front_of_it() -> None:
+def test_assistant_gets_the_last_message_before_it() -> None:
     """What a state keeps out of the conversation is none."""
     extract = {"mappings": [{"output_field": "n", "type": "extract", "source_path": "a.n"}]}
     quiet = {"include_in_llm_history": False, "store_in_context": False}

@@ -95,7 +95,7 @@ def test_choice_is_folded_into_the_step_in_front() -> None:
     assert step.exits[0].pointer == "/States/C/Choices/0"
 
 
-def test_choice_that_two_steps_lead_to_is_kept() -> None:
+def test_choice_with_two_predecessors_stays_a_state() -> None:
     states = {"A": task("C"), "C": choice("B", default="D"), "B": task("C"), "D": task()}
     assert "C" in fold(lower(machine("A", **states))).steps
 
@@ -117,7 +117,7 @@ def test_states_that_only_pass_on_are_left_out() -> None:
     assert [*flow.steps["A"].targets] == ["B"]
 
 
-def test_circle_of_states_that_pass_on_is_kept() -> None:
+def test_cycle_of_pass_states_stays() -> None:
     states = {"P": {"Type": "Pass", "Next": "Q"}, "Q": {"Type": "Pass", "Next": "P"}}
     assert fold(lower(machine("P", **states))).steps
 

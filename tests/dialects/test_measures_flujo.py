@@ -78,7 +78,7 @@ def test_a_blueprint_is_about_as_long_in_the_median() -> None:
 
 
 @pytest.mark.parametrize("document", [*measured()])
-def test_names_of_the_author_are_kept(document: Json) -> None:
+def test_names_of_the_author_are_unchanged(document: Json) -> None:
     """Each state that works has its name; generated names are words."""
     text = asl.convert(document, "flujo").text
     written = {str(each.get("name")) for each in parts(asl.load(text).composition.written["steps"])}

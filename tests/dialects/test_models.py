@@ -335,7 +335,7 @@ def test_contenox_answer_of_a_model_is_the_output(
         ),
     ],
 )
-def test_contenox_choices_are_told_to_the_model(
+def test_contenox_choices_are_sent_to_the_model(
     tmp_path: Path, task: dict[str, Any], words: str
 ) -> None:
     """Keywords and labels are a second system message."""

@@ -85,7 +85,7 @@ STEPS: dict[str, Any] = {
         (STEPS, "flujo", {"pause": "main"}, []),
     ],
 )
-def test_options_are_told_where_a_document_is_written_back(
+def test_reading_options_are_a_loss_when_written_back(
     document: Any, dialect: str, reading: dict[str, Any], told: list[str]
 ) -> None:
     """Nothing in the text says them, and without them it would do something else."""
@@ -112,7 +112,7 @@ def test_what_stands_beside_a_task_follows_it() -> None:
     assert [*machine["States"]] == ["look", "look:then", "say", "end"]
 
 
-def test_a_chain_without_an_end_is_told_once() -> None:
+def test_chain_without_an_end_is_reported_once() -> None:
     """Not as a machine of states, too, which nobody has written."""
     leading = {"branches": [{"operator": "default", "when": "", "goto": "a"}]}
     chain = {"id": "c", "tasks": [{"id": "a", "handler": "noop", "transition": leading}]}

@@ -33,7 +33,7 @@ def test_a_workflow_at_amazon_keeps_the_names_of_its_actors() -> None:
     assert asl.load(first, dialect="codemie").value["States"]["draft"]["Agent"] == "writer"
 
 
-def test_the_cause_of_a_failure_on_purpose_is_not_told_twice() -> None:
+def test_cause_of_a_fail_state_occurs_once() -> None:
     """Its state fails with an error of its own there, which is no part of the cause."""
     failing = {"Type": "Fail", "Error": "Broken", "Cause": "no more"}
     there = asl.convert({"StartAt": "F", "States": {"F": failing}}, "codemie").text

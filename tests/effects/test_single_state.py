@@ -229,7 +229,7 @@ def test_the_inputs_of_iterations_are_shown() -> None:
     assert (seen["maxConcurrency"], seen["toleratedFailurePercentage"]) == (4, 50.0)
 
 
-def test_what_a_reader_reads_is_given_as_its_text() -> None:
+def test_data_of_an_item_reader_is_given_as_text() -> None:
     """In its original form, as it lies in the bucket."""
     state = each(distributed=True, ItemReader=READER, ItemSelector={"row.$": "$$.Map.Item.Value"})
     seen = debugged(

@@ -128,7 +128,7 @@ REVIEW = ("Each", "ItemProcessor", "States", "Review")
         ),
     ],
 )
-def test_a_change_is_told_where_it_is(after: Json, expected: Json) -> None:
+def test_change_has_its_place(after: Json, expected: Json) -> None:
     """Its kind, what it is about, the state and the words."""
     found = asl.diff(DOCUMENT, after)
     assert [(each.kind, each.about, each.place, each.text) for each in found] == expected
@@ -230,7 +230,7 @@ def test_documents_of_two_languages_are_compared_without_the_functions_of_either
         ('"id": "greet"', '"id": "greet", "debug": true', [("remark", "")]),
     ],
 )
-def test_what_a_chain_says_is_told_once(old: str, new: str, expected: Json) -> None:
+def test_description_of_a_chain_occurs_once(old: str, new: str, expected: Json) -> None:
     """Of the state that was read of it where that does something else; as a remark otherwise."""
     chain = asl.load(CHAIN, dialect="contenox")
     found = asl.diff(chain, asl.load(CHAIN.replace(old, new), dialect="contenox"))

@@ -189,7 +189,7 @@ def test_a_state_that_is_not_there_is_drawn_as_missing() -> None:
         ({"Condition": True}, "true"),
     ],
 )
-def test_a_rule_is_said_as_a_reader_would(rule: Json, words: str) -> None:
+def test_label_of_a_rule_is_readable(rule: Json, words: str) -> None:
     """Operators are signs; expressions lose their delimiters."""
     assert rule_words(rule) == words
 

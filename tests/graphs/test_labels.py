@@ -26,7 +26,7 @@ def test_long_conditions_of_a_choice_stay_apart() -> None:
     assert labels == ["…'de'", "…'fr'", "true"]
 
 
-def test_labels_that_are_told_apart_anyway_are_whole() -> None:
+def test_short_distinct_labels_are_whole() -> None:
     """Short ones, equal ones, and those that differ early."""
     for labels in (["a = 1", "a = 2"], [LONG * 2, LONG * 2], [f"{LONG}1", f"not {LONG}1"]):
         assert distinguish(labels) == [each.strip() for each in labels]

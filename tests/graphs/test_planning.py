@@ -34,7 +34,7 @@ def test_what_nothing_limits_has_no_bound() -> None:
     assert costs(document(A={**TASK, "End": True})) == (None, ["A"])
 
 
-def test_a_retry_that_nobody_reads_is_not_read() -> None:
+def test_unused_retry_is_ignored() -> None:
     """Whatever stands there: on a Pass it is a warning alone."""
     assert costs(document(A={"Type": "Pass", "Retry": [None], "End": True})) == (0, [])
 

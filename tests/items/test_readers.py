@@ -270,13 +270,13 @@ def test_files_of_an_inventory_are_opened_one_after_the_other() -> None:
         ("{", "line 1, column 2"),
     ],
 )
-def test_a_wrong_inventory_is_told(manifest: str, message: str) -> None:
+def test_invalid_inventory_is_an_error(manifest: str, message: str) -> None:
     """With the file."""
     with pytest.raises(StateError, match=f"S3://b/x.*{message}"):
         list(dataset({"x": manifest}, {"ManifestType": "S3_INVENTORY"}))
 
 
-def test_a_wrong_line_of_an_athena_manifest_is_told() -> None:
+def test_invalid_line_of_an_athena_manifest_is_named() -> None:
     """With its number."""
     data = dataset(
         {"x": "s3://b/1\nnonsense\n", "1": b"1\n"},

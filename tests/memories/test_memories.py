@@ -230,7 +230,7 @@ def test_a_redis_server_that_is_down(unused_port: int) -> None:
     assert f"'redis://127.0.0.1:{unused_port}/3' cannot be used" in cause
 
 
-def test_a_redis_server_that_lets_nobody_in(redis_port: int) -> None:
+def test_wrong_redis_password_is_an_error(redis_port: int) -> None:
     """A wrong password is the same error."""
     cause = failed(f"redis://:auch-geheim@127.0.0.1:{redis_port}/0", "redis")
     assert "cannot be used" in cause

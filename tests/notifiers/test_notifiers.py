@@ -327,7 +327,7 @@ APPROVAL = {"StartAt": "A", "States": {"A": {"Type": "Approval", "Prompt": "?", 
 
 
 @pytest.mark.parametrize("channels", [1, 2])
-def test_a_channel_that_hangs_is_given_up(channels: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_channel_is_abandoned(channels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plain function runs in a thread: neither the execution nor the event loop waits for it."""
     monkeypatch.setattr("asl.effects.approval_process.PATIENCE", 0.05)
     release, ear = threading.Event(), Ear()

@@ -76,7 +76,7 @@ def test_variables_are_evaluated(value: str) -> None:
     assert result(asl.load(written(value))) == VALUES[value]
 
 
-def test_given_values_override_variables() -> None:
+def test_values_override_variables() -> None:
     """They go by the name that the variable has in the file."""
     document = asl.load(written("${self:custom.wait.${self:provider.stage}}"), variables={
         "opt:stage": "prod"

@@ -302,7 +302,7 @@ def test_positions_in_the_file_of_a_definition(
     assert text[(warning.column or 0) - 1 :].lstrip('\\"').startswith("Edn")
 
 
-def test_given_values() -> None:
+def test_values_of_variables() -> None:
     """A value may be given for a variable, a local value, or whatever a deployment knows."""
     text = written('[var.unset, var.count, var.list, local.one, module.q.url, "${var.plain}"]')
     values = {
@@ -319,7 +319,7 @@ def test_given_values() -> None:
     assert document.findings == ()
 
 
-def test_given_value_of_another_type_is_an_error() -> None:
+def test_value_of_another_type_is_an_error() -> None:
     """The error stands where the variable is used."""
     with pytest.raises(asl.InvalidDocument) as refusal:
         asl.load(written("var.count"), name="m.tf", variables={"count": "many"})

@@ -228,7 +228,7 @@ def chain_of(length: int) -> dict[str, Any]:
         ("PRAGMA query_only = ON", "PRAGMA query_only = OFF", "it is read-only"),
     ],
 )
-def test_what_cannot_be_written_is_said_and_nothing_is_lost(
+def test_full_disk_is_an_error_and_loses_nothing(
     trouble: str, end: str, word: str, tmp_path: Path
 ) -> None:
     """When there is room again it goes on: what was acknowledged is not done a second time."""
@@ -307,7 +307,7 @@ def test_a_document_that_was_changed_in_the_file_is_not_gone_on_with(tmp_path: P
             store.run({**ASKING, "Comment": "other"}, {}, name="it")
 
 
-def test_a_locked_file_is_said_and_nothing_is_lost(
+def test_locked_file_is_an_error_and_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another program writes for too long; when it has ended, the execution goes on."""

@@ -110,7 +110,7 @@ def test_a_taken_name_is_refused(store: asl.Store) -> None:
         store.fork("one", "Done", new_name="one")
 
 
-def test_what_nobody_may_see_is_forked_as_it_was(place: Place) -> None:
+def test_fork_copies_hidden_data(place: Place) -> None:
     """Histories hide it, the new execution needs it."""
     document = {
         "Version": "1.0",

@@ -105,7 +105,7 @@ def told(result: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("die_at", instants(range(1, 90, 4), 5))
-def test_what_children_tell_is_told_once(die_at: int, tmp_path: Path) -> None:
+def test_events_of_children_occur_once(die_at: int, tmp_path: Path) -> None:
     """Whatever was told before the process died is in the history, and is not told again."""
     rows = "".join(f'{{"n": {n}}}\n' for n in range(6))
     document = telling()

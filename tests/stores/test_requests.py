@@ -44,7 +44,7 @@ def store(place: Place) -> Any:
         yield store
 
 
-def test_a_request_is_there_before_anybody_is_told(place: Place) -> None:
+def test_request_is_stored_before_its_notification(place: Place) -> None:
     """Who is told can answer at once, from another process."""
 
     def notify(kind: str, request: dict[str, Any], details: Any) -> None:
@@ -521,7 +521,7 @@ def test_of_two_answers_at_the_same_instant_one_counts(place: Place) -> None:
         assert output == ["approve" if each["requestId"] in ann else "reject" for each in requests]
 
 
-def test_a_large_answer_that_could_not_be_written_is_given_again(store: Store) -> None:
+def test_large_answer_can_be_repeated_after_a_failed_write(store: Store) -> None:
     """All of it is written then, though it was to be before."""
     ask = {"Type": "Approval", "Prompt": "?", "Editable": {"Fields": ["$.text"]}, "End": True}
     asked = {"StartAt": "Ask", "States": {"Ask": {**ask, "ResultPath": None}}}
@@ -559,14 +559,14 @@ def answered_while_waiting(path: Place, at: float, **fields: Any) -> list[tuple[
         return [(event.type, event.timestamp - START) for event in ran.events]
 
 
-def test_an_answer_given_in_time_wins_over_the_timeout(place: Place) -> None:
+def test_answer_in_time_wins_over_the_timeout(place: Place) -> None:
     """Also where the process that waits finds it only when the time is over."""
     events = answered_while_waiting(place, 5, Timeout="15s", OnTimeout="AutoReject")
     assert ("ApprovalDecided", 5) in events
     assert "ApprovalTimedOut" not in dict(events)
 
 
-def test_an_answer_given_in_time_is_told_behind_what_was_told_before(place: Place) -> None:
+def test_answer_in_time_follows_earlier_events(place: Place) -> None:
     """Times of a history never go back."""
     escalation = {"After": "10s", "Notify": "boss"}
     fields = {"Timeout": "15s", "OnTimeout": "Fail", "Escalation": escalation}

@@ -195,7 +195,7 @@ def test_it_is_started_once_whenever_the_process_dies(
     pytest.fail("it does not come to its end")
 
 
-def test_a_timeout_of_the_task_counts_while_nobody_runs(world: World) -> None:
+def test_task_timeout_counts_without_a_process(world: World) -> None:
     """The execution that it has started ends with it."""
     document = starting(SYNC, "kid", TimeoutSeconds=100)
     with world.store() as store:

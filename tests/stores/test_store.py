@@ -363,7 +363,7 @@ def test_a_large_value_is_stored_once(path: Path) -> None:
     assert path.stat().st_size < 2 * 300_000
 
 
-def test_a_debate_is_kept(path: Path) -> None:
+def test_debate_is_stored(path: Path) -> None:
     """Its agents are looked up once, and each turn is an answer of its own."""
     discuss = {"Type": "Debate", "Agents": ["One", "Two"], "Rounds": 2, "End": True}
     document = {"StartAt": "Discuss", "States": {"Discuss": discuss}}
@@ -382,7 +382,7 @@ def test_an_aborted_execution_is_over(path: Path) -> None:
             store.cancel("one")
 
 
-def test_an_unknown_name_is_said(path: Path) -> None:
+def test_error_names_an_unknown_execution(path: Path) -> None:
     """The message names it and the file."""
     with opened(path) as store, pytest.raises(asl.ExecutionNotFound, match="'nobody' in"):
         store.resume("nobody")
@@ -434,7 +434,7 @@ def test_an_input_of_null_is_none_that_is_absent(path: Path) -> None:
         assert store.run(document).output == {}
 
 
-def test_what_no_store_can_be_asked_for_is_told(tmp_path: Path) -> None:
+def test_invalid_names_and_numbers_are_refused(tmp_path: Path) -> None:
     """A name that is no text of whole characters, a number that SQLite does not have."""
     with asl.open_store(tmp_path / "runs.db") as store:
         with pytest.raises(asl.StoreError, match="surrogates"):
@@ -508,7 +508,7 @@ def test_unknown_synchronous_is_refused(path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_error_names_a_missing_folder(tmp_path: Path) -> None:
     """The message asks for the folder."""
     with pytest.raises(asl.StoreError, match="does the folder exist"):
         opened(tmp_path / "no" / "runs.db")

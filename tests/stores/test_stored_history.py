@@ -84,7 +84,7 @@ def differing(files: int, path: Path) -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("files", [FILES, pytest.param(1, marks=pytest.mark.full)])
-def test_a_store_tells_what_the_execution_told(files: int, tmp_path: Path) -> None:
+def test_stored_history_equals_that_of_the_run(files: int, tmp_path: Path) -> None:
     assert not [*differing(files, tmp_path / "runs.db")]
 
 
@@ -112,7 +112,7 @@ def test_an_execution_comes_to_the_same_in_a_store(tmp_path: Path) -> None:
     assert not otherwise
 
 
-def test_what_may_still_be_spent_is_kept(tmp_path: Path) -> None:
+def test_remaining_budget_is_restored(tmp_path: Path) -> None:
     """Before the first answer, and after it."""
     left = {"Type": "Pass", "Parameters": {"left.$": "States.RemainingBudget()"}}
     first = {**left, "ResultPath": "$.first", "Next": "A"}
@@ -126,14 +126,14 @@ def test_what_may_still_be_spent_is_kept(tmp_path: Path) -> None:
     assert [each.to_json() for each in again.events] == [each.to_json() for each in done.events]
 
 
-def test_what_was_set_aside_for_a_call_that_failed_is_told(tmp_path: Path) -> None:
+def test_reservation_of_a_failed_call_is_in_the_usage(tmp_path: Path) -> None:
     task = {"Type": "Task", "Agent": "A", "End": True}
     document = {"StartAt": "A", "Budget": {"MaxTokens": 50}, "States": {"A": task}}
     with asl.open_store(tmp_path / "runs.db", agents={"A": refuse}) as store:
         assert store.run(document, name="a").usage == store.result("a").usage
 
 
-def test_a_failure_is_told_once(tmp_path: Path) -> None:
+def test_failure_is_one_event(tmp_path: Path) -> None:
     wait = {"Type": "Wait", "Seconds": "{% $states.input.x %}", "End": True}
     document = {"QueryLanguage": "JSONata", "StartAt": "A", "States": {"A": wait}}
     with asl.open_store(tmp_path / "runs.db") as store:

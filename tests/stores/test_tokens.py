@@ -323,7 +323,7 @@ def test_an_activity_has_workers_in_other_processes(world: World) -> None:
         assert [each.details for each in started] == [{"workerName": "bob"}] * 2
 
 
-def test_a_cut_branch_asks_nobody_any_more(world: World) -> None:
+def test_cancelled_branch_has_no_pending_requests(world: World) -> None:
     """Neither for an answer by token nor for a decision."""
     asking = machine(Approve={"Type": "Approval", "Prompt": "Yes?", "End": True})
     failing = machine(Nap={"Type": "Wait", "Seconds": 1, "Next": "No"}, No={"Type": "Fail"})

@@ -592,7 +592,7 @@ class Hanging(SpanExporter):
         return SpanExportResult.SUCCESS
 
 
-def test_an_exporter_that_hangs_is_given_up(
+def test_hanging_exporter_is_abandoned(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     hanging = Hanging()

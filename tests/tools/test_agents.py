@@ -125,7 +125,7 @@ def test_a_huge_answer_is_none() -> None:
     assert (result.error, told(result)[0][0]) == ("Agent.ToolError", "ToolCalled")
 
 
-def test_a_hung_function_is_given_up() -> None:
+def test_hanging_function_is_abandoned() -> None:
     """A thread that nobody waits for any more is told, and the run ends."""
     release = threading.Event()
     result = use(lambda arguments: release.wait(60), policy={"Timeout": "50ms"})
@@ -143,7 +143,7 @@ def test_a_server_starts_while_virtual_time_stands_still() -> None:
         assert (sorted(result.output or []), result.elapsed) == (output, 0.0), result.cause
 
 
-def test_a_server_that_hangs_at_its_start_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_that_hangs_at_its_start_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time of a tool call is that of its server's start, too."""
     monkeypatch.setattr("asl.agents.mcp_connection.GRACE", 0.05)
     server = McpServer([sys.executable, "-c", "import time; time.sleep(60)"], timeout=30)
@@ -238,7 +238,7 @@ def test_of_many_calls_the_history_tells_names_only() -> None:
     assert sum("arguments" in each for each in events) == 200
 
 
-def test_an_answer_of_a_tool_is_what_it_said() -> None:
+def test_answer_of_a_tool_is_its_result() -> None:
     """An endpoint, a program and a function answer alike."""
     assert answer(use(lambda arguments: {"a": arguments}, {"b": 1})) == {"a": {"b": 1}}
 

@@ -430,7 +430,7 @@ def module(tmp_path: Path) -> ProcessAgent:
         ({"Mounts": {"/data": "own"}, "ReadOnlyFS": True}, "1101"),
     ],
 )
-def test_a_module_sees_what_it_is_given(module: ProcessAgent, settings: Json, found: str) -> None:
+def test_module_sees_its_sandbox_only(module: ProcessAgent, settings: Json, found: str) -> None:
     """Memory, reading, writing and variables: of the machine nothing else."""
     sandbox = {"Environment": "wasm", **settings}
     assert answer(use(module, policy={"Sandbox": sandbox})) == found

@@ -20,7 +20,7 @@ def opened(folder: Path, **bindings: Any) -> Store:
     return Store(folder / "runs.db", clock="virtual", synchronous="OFF", **bindings)
 
 
-def test_what_tools_did_is_told_once(tmp_path: Path) -> None:
+def test_events_of_tools_occur_once(tmp_path: Path) -> None:
     """By the process that goes on, too; and their rates hold over both."""
     document = {
         "StartAt": "One",
