@@ -129,7 +129,18 @@ _OF_AWS = "Task, Wait, Pass, Succeed, Fail, Choice, Parallel, Map"
 # validating twice as fast, and nothing can ever be fetched.
 
 _ASIDE = frozenset(
-    {"title", "description", "$id", "$schema", "$defs", "$ref", "x-rule", "x-inert", *ANNOTATIONS}
+    {
+        "title",
+        "description",
+        "$id",
+        "$schema",
+        "$defs",
+        "$ref",
+        "x-rule",
+        "x-inert",
+        "x-decides",
+        *ANNOTATIONS,
+    }
 )
 """The keywords without effect on whether a value is right."""
 _MAPS = ("properties", "patternProperties")

@@ -11,14 +11,14 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from asl.checks.workflow import objects
-from asl.core.diagnostics import Finding
+from asl.core.diagnostics import Finding, Severity
 from asl.core.document import Document
-from asl.core.pointers import escape
+from asl.core.pointers import escape, resolve_pointer
 from asl.core.values import Json, json_equal
 from asl.dialects.base import Coverage, Dialect, WriterResult
 from asl.states import STATE_TYPES
 from asl.states.machines import nested_machines
-from asl.states.schemas import URN, inert_fields, known_fields, resolve_schema
+from asl.states.schemas import URN, deciding_blocks, inert_fields, known_fields, resolve_schema
 
 __all__ = ["write"]
 
@@ -58,7 +58,23 @@ def write(dialect: Dialect, document: Document, **options: Any) -> WriterResult:
     if made.restored:
         return made
     audit = _Audit(coverage, made)
-    return replace(made, losses=(*replaced.losses, *audit.losses(value)))
+    losses = (_graded(each, value) for each in (*replaced.losses, *audit.losses(value)))
+    return replace(made, losses=tuple(losses))
+
+
+def _waits_for_token(resource: Json) -> bool:
+    return type(resource) is str and resource.endswith(".waitForTaskToken")
+
+
+def _graded(loss: Finding, document: Mapping[str, Json]) -> Finding:
+    """Return a loss as an error where what is lost decides about the path or the output."""
+    owner, _, field = loss.pointer.rpartition("/")
+    schema = "states:Task" if owner else _DOCUMENT
+    if field.removesuffix(".$") in deciding_blocks(schema):
+        return loss._replace(severity=Severity.ERROR)
+    if field == "Resource" and _waits_for_token(resolve_pointer(document, loss.pointer)):
+        return loss._replace(severity=Severity.ERROR)
+    return loss
 
 
 # --------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from asl.states.registry import STATE_TYPES
 __all__ = [
     "URN",
     "Schema",
+    "deciding_blocks",
     "foreign_fields",
     "free_fields",
     "inert_fields",
@@ -68,6 +69,17 @@ def inert_fields(name: str) -> frozenset[str]:
     """Return the fields that a schema marks as without effect on a run (`x-inert`)."""
     properties = resolve_schema(URN + name)["properties"]
     return frozenset(field for field, schema in properties.items() if "x-inert" in schema)
+
+
+@cache
+def deciding_blocks(name: str) -> frozenset[str]:
+    """Return the fields with blocks that decide about the path or the output (`x-decides`)."""
+    properties = resolve_schema(URN + name)["properties"]
+    return frozenset(
+        field
+        for field, schema in properties.items()
+        if "$ref" in schema and "x-decides" in resolve_schema(schema["$ref"])
+    )
 
 
 @cache
