@@ -14,6 +14,7 @@ Nothing is compared after a value was missing in the source: of such runs `ok` s
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any, Final, Literal, NamedTuple
 
 import asl
@@ -152,7 +153,7 @@ def differences(before: Run, after: Run, source: str, target: str) -> Iterator[D
         one, other = before.payloads[at], after.payloads[at]
         if not any(
             same_payload(received(one, mine), received(other, yours))
-            for mine, yours in ((source, target), (target, source))  # a document may have been back
+            for mine, yours in product((source, target), repeat=2)  # one may be back from the other
         ):
             yield Difference("payload", at)
     if missing is not None:
