@@ -1,8 +1,9 @@
-"""Pack AWS's service models into asl/checks/services: `python tests/service_models.py`.
+"""Pack AWS's service models into the package: `python tests/service_models.py`.
 
 The models are those of `botocore` (Apache-2.0), which `boto3` brings. `actions.txt` has the names
 of all services and their actions. Of the services in `MODELS` more is packed: the types of what
 their actions answer, which fields are required, and the names of their parameters.
+`asl/service/model.json` has the operations of Step Functions itself, with all constraints.
 """
 
 import json
@@ -10,6 +11,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+API = Path(__file__).resolve().parents[1] / "asl" / "service" / "model.json"
+CONSTRAINTS = ("min", "max", "pattern", "enum", "sensitive", "required")
 FOLDER = Path(__file__).resolve().parents[1] / "asl" / "checks" / "services"
 MODELS = {
     "athena": "athena",
@@ -36,6 +39,8 @@ MODELS = {
     "textract": "textract",
 }
 """Name of the service in `aws-sdk` resources -> botocore's name of it."""
+LIMITS = {("lambda", "MemorySize"): {"min": 128, "max": 10240}}
+"""Limits of shapes that the service has and the model does not (AWS, recorded)."""
 NUMBERS = ("integer", "long", "float", "double")
 
 
@@ -89,7 +94,7 @@ def named(field: str) -> str:
     return field[:1].upper() + field[1:]
 
 
-def reduced(model: dict[str, Any]) -> dict[str, Any]:
+def reduced(service: str, model: dict[str, Any]) -> dict[str, Any]:
     """Return what the actions of a service answer, and what they are given.
 
     `actions`: action -> shape, `shapes`: shape -> what it may be, `requests`: action -> names.
@@ -100,6 +105,7 @@ def reduced(model: dict[str, Any]) -> dict[str, Any]:
         own = model["shapes"][name]
         kind = own["type"]
         limits = {key: own[key] for key in ("min", "max") if key in own and kind in NUMBERS}
+        limits = LIMITS.get((service, name), limits)
         if kind in ("timestamp", "blob") or (kind == "string" and "enum" not in own):
             return "text" if own.get("min") else "string"  # a text has at least one character
         if kind in NUMBERS and not limits:
@@ -139,14 +145,43 @@ def reduced(model: dict[str, Any]) -> dict[str, Any]:
     return {"actions": actions, "shapes": shapes, "requests": requests}
 
 
+def operations(model: dict[str, Any]) -> dict[str, Any]:
+    """Return the operations and shapes of a service, without documentation and errors."""
+
+    def shape(own: dict[str, Any]) -> dict[str, Any]:
+        found = {"type": own["type"], **{key: own[key] for key in CONSTRAINTS if key in own}}
+        if own.get("min") == 0:
+            found.pop("min", None)
+        if "members" in own:
+            found["members"] = {name: each["shape"] for name, each in own["members"].items()}
+        for part in ("member", "key", "value"):
+            if part in own:
+                found[part] = own[part]["shape"]
+        return found
+
+    return {
+        "operations": {
+            name: {"input": each["input"]["shape"], "output": each["output"]["shape"]}
+            for name, each in sorted(model["operations"].items())
+        },
+        "shapes": {
+            name: shape(own)
+            for name, own in sorted(model["shapes"].items())
+            if not own.get("exception")
+        },
+    }
+
+
 def main() -> None:
     """Write all files."""
     from botocore.loaders import Loader
 
     loader = Loader()
     (FOLDER / "actions.txt").write_text(catalog(loader), encoding="utf-8")
+    api = operations(loader.load_service_model("stepfunctions", "service-2"))
+    API.write_text(json.dumps(api, indent=1) + "\n", encoding="utf-8")
     for file, service in MODELS.items():
-        model = reduced(loader.load_service_model(service, "service-2"))
+        model = reduced(service, loader.load_service_model(service, "service-2"))
         text = json.dumps(model, separators=(",", ":"))
         (FOLDER / f"{file}.json").write_text(text + "\n", encoding="utf-8")
 

@@ -48,6 +48,7 @@ LAYERS = {
     "asl.executions": 8,
     "asl": 8,
     "asl.conformance": 9,
+    "asl.service": 9,
     "asl.cli": 10,
     "asl.__main__": 10,
 }

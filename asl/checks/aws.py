@@ -8,6 +8,7 @@ from asl.checks.workflow import CheckedWorkflow, MachineScope, below, objects
 from asl.core import aws_messages
 from asl.core.diagnostics import AwsDiagnostic, Finding, Report, Severity, Wording
 from asl.core.document import Document
+from asl.core.json_messages import parser_message
 from asl.core.pointers import split_pointer
 from asl.core.values import Json, compact, is_number
 from asl.states import UNKNOWN, type_of
@@ -50,8 +51,15 @@ def adapted(findings: Iterable[Finding]) -> Iterator[Finding]:
 def unreadable(report: Report) -> Report:
     """Return the report of a text that is no document, with AWS's code for that."""
     source = report.document.source.text if report.document else None
-    code = "MISSING_DESCRIPTION" if source is not None and not source.strip() else UNREADABLE
-    found = tuple(each._replace(aws=AwsDiagnostic(code)) for each in report)
+    said = None if source is None else parser_message(source)
+    if source is not None and not source.strip():
+        words = AwsDiagnostic(aws_messages.SCHEMA, "Definition must be a valid JSON object")
+    elif said is not None:
+        message = f"{said.text}\n at {said.place}"
+        words = AwsDiagnostic(UNREADABLE, message, said.place)
+    else:
+        words = AwsDiagnostic(UNREADABLE)
+    found = tuple(each._replace(aws=words) for each in report)
     return Report(found, report.document)
 
 

@@ -63,7 +63,7 @@ def _faults(
     elif "max" in shape and value > shape["max"]:
         yield f"Field '{field}' exceeds the maximum value"
     elif name == "text" and not value:
-        yield f"Field '{field}' is shorter than the minimum length"
+        yield f"Field '{field}' is smaller than the minimum length"
 
 
 def _of_object(

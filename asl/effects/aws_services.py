@@ -171,6 +171,9 @@ class StartExecutionService:
         for key in (arn, form[1], form[2]):
             if key in workflows:
                 return workflows[key], form[1], form[3]
+        found = self.services.registered_program and self.services.registered_program(arn)
+        if found is not None:
+            return found, form[1], form[3]
         raise self._refused(
             call, "StateMachineDoesNotExist", f"State Machine Does Not Exist: '{arn}'"
         )
@@ -266,7 +269,8 @@ def aws_service_agent(services: Services, target: Target) -> Agent | None:
     own = OWN.fullmatch(target.base)
     if own is None:
         return None
-    if own[1] in STARTS and services.workflows is not None:
+    can_start = services.workflows is not None or services.registered_program is not None
+    if own[1] in STARTS and can_start:
         return ServiceAgent(StartExecutionService(services, target))
     if own[1] in ANSWERS:
         return ServiceAgent(TaskAnswerService(own[1]))

@@ -88,6 +88,9 @@ class Services:
     child_store: ChildStore | None = None
     """Store of the started executions, None without one."""
 
+    registered_program: Callable[[str], Program | None] | None = None
+    """Returns the program of the registered state machine of an ARN; None without a registry."""
+
     policy: OperatorPolicy | None = None
     """The operator's policy, None without one."""
 

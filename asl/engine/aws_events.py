@@ -73,7 +73,7 @@ def export_event(event: Event) -> dict[str, Json]:
         "previousEventId": event.previous,
     }
     details = _details(event.details)
-    if details:
+    if details or event.type == "ExecutionAborted":  # AWS, recorded
         written[_key(event.type)] = details
     return written
 

@@ -45,6 +45,15 @@ class StoreBase:
         """The session of this thread."""
         return self._sessions.session
 
+    @property
+    def reader(self) -> ExecutionReader:
+        """The reader of documents, inputs and histories."""
+        return self._reader
+
+    def notify(self) -> None:
+        """Wake the runners of this process."""
+        self._executor.notify()
+
     def close(self) -> None:
         """Write pending changes and close the store; closing it twice does nothing.
 

@@ -19,7 +19,7 @@ from asl.states.effects import ChildWorkflow
 from asl.stores.executions import (
     ENDED,
     UNREGISTERED,
-    Origin,
+    ExecutionOrigin,
     StoredExecution,
     bind_as,
     find_execution,
@@ -51,7 +51,7 @@ class CreateExecution(Protocol):
         requestor: str | None,
         parent: int | None,
         bound: bytes | None = None,
-        origin: Origin = UNREGISTERED,
+        origin: ExecutionOrigin = UNREGISTERED,
     ) -> tuple[StoredExecution, StoreJournal]: ...
 
 
@@ -124,12 +124,12 @@ class StoredChildren:
                 return None
             return begun._replace(leave=working.pop_all().close)
 
-    def _origin(self, child: StartRequest) -> Origin:
+    def _origin(self, child: StartRequest) -> ExecutionOrigin:
         """Return the registered state machine of an execution to start."""
         machine = find_resource(self.session, child.workflow_id)
         if machine is None:
             return UNREGISTERED
-        return Origin(child.workflow_id, machine.body.get("roleArn"))
+        return ExecutionOrigin(child.workflow_id, machine.body.get("roleArn"))
 
     def _begin_started(
         self,
@@ -138,7 +138,7 @@ class StoredChildren:
         program: Program,
         child: StartRequest,
         name: str,
-        origin: Origin,
+        origin: ExecutionOrigin,
     ) -> PreparedExecution:
         parent = None
         if child.awaited:

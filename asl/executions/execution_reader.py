@@ -111,19 +111,31 @@ class ExecutionReader:
         if key not in self._programs:
             document = self.session.values.document(stored.document)
             with self._reading(stored):
-                self._programs[key] = await prepare(_compiled, document, stored)
+                self._programs[key] = await prepare(
+                    _compiled, document, stored.profile, stored.workflow
+                )
         return self.program(stored)
 
     def program(self, stored: StoredExecution) -> Program:
         """Return the program of an execution."""
-        key = stored.document, stored.profile
+        with self._reading(stored):
+            return self.stored_program(stored.document, stored.profile, stored.workflow)
+
+    def stored_program(self, document: str, profile: str, name: str) -> Program:
+        """Return the program of a stored document.
+
+        Args:
+            document: Hash of the document.
+            profile: Name of the profile.
+            name: Name of the workflow.
+        """
+        key = document, profile
         program = self._programs.get(key)
         if program is None:
-            document = self.session.values.document(stored.document)
-            with self._reading(stored):
-                program = _compiled(document, stored)
-        if program.name != stored.workflow:  # the same document may have several names
-            program = replace(program, name=stored.workflow)
+            value = self.session.values.document(document)
+            program = _compiled(value, profile, name)
+        if program.name != name:  # the same document may have several names
+            program = replace(program, name=name)
         self._programs[key] = program
         return program
 
@@ -346,6 +358,6 @@ class EventFeed:
                 yield Event(0, 0, time, CHUNK, tuple(place), details)
 
 
-def _compiled(document: Json, stored: StoredExecution) -> Program:
-    """Compile a stored document; it was checked when the execution started."""
-    return compile_workflow(document, resolve_profile(stored.profile), stored.workflow)
+def _compiled(document: Json, profile: str, name: str) -> Program:
+    """Compile a stored document; it was checked when it was stored."""
+    return compile_workflow(document, resolve_profile(profile), name)

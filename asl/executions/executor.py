@@ -29,6 +29,7 @@ from asl.executions.execution_reader import ExecutionReader, identity_of
 from asl.executions.fork import ForkPoint
 from asl.executions.locking import hold_lock
 from asl.executions.redrive import Restart
+from asl.executions.registrations import registered_program
 from asl.executions.requirements import Names, merge_names, require_bindings, used_names
 from asl.program import Program
 from asl.states.effects import ABSENT
@@ -38,7 +39,7 @@ from asl.stores.executions import (
     ENDED,
     MAKE_DUE,
     UNREGISTERED,
-    Origin,
+    ExecutionOrigin,
     StoredExecution,
     add_execution,
     bind_as,
@@ -98,6 +99,7 @@ class Executor:
         requestor: str | None,
         bindings: Bindings,
         in_event_loop: bool,
+        origin: ExecutionOrigin = UNREGISTERED,
     ) -> Result:
         """Start an execution, or continue the one of this name.
 
@@ -114,7 +116,7 @@ class Executor:
             bound = bind(bindings, program)  # raises before anything is stored
             used = self._recorded(self._used_names(program, bindings, bound))
             stored, journal = self.create(
-                name or drawn, program, document, data, express, requestor, None, used
+                name or drawn, program, document, data, express, requestor, None, used, origin
             )
             return await self._run(stored, program, data, journal, bound, in_event_loop)
 
@@ -130,7 +132,7 @@ class Executor:
         data: Json,
         express: bool,
         requestor: str | None,
-        origin: Origin = UNREGISTERED,
+        origin: ExecutionOrigin = UNREGISTERED,
     ) -> str:
         """Record an execution for a runner with the next commit, and return its name.
 
@@ -156,7 +158,7 @@ class Executor:
         data: Json,
         express: bool,
         requestor: str | None,
-        origin: Origin,
+        origin: ExecutionOrigin,
     ) -> str:
         document, names = self.reader.put_program(program), self._recorded({})
         self.create(name, program, document, data, express, requestor, None, names, origin)
@@ -275,6 +277,17 @@ class Executor:
                 known, program, bindings, in_event_loop, begins=restart is not None, claim=claim
             )
 
+    def restart(self, name: str, restart: Restart) -> None:
+        """Restart an ended execution; a runner continues it.
+
+        Raises:
+            AslError: It cannot be restarted.
+        """
+        with hold_lock(self.session, name):
+            restart(self.reader.get(name), lambda program, state: None)
+            self.session.flush()
+        self.notify()
+
     def _check_same(self, known: StoredExecution, document: str, data: Json) -> None:
         if known.parent is not None:
             top = top_of(self.session, known.name)
@@ -294,7 +307,7 @@ class Executor:
         requestor: str | None,
         parent: int | None,
         bound: bytes | None = None,
-        origin: Origin = UNREGISTERED,
+        origin: ExecutionOrigin = UNREGISTERED,
     ) -> tuple[StoredExecution, StoreJournal]:
         """Add an execution to the store and return it with its empty journal.
 
@@ -411,6 +424,8 @@ class Executor:
     ) -> Result:
         bound.services.child_store = StoredChildren(self.reader, self.create)
         bound.services.shared_budgets = StoreBudgets(self.session)
+        if stored.workflow_id is not None:
+            bound.services.registered_program = partial(registered_program, self.reader)
         if claim is None:
             journal.watched = stored.number
         try:

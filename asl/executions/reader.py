@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from asl.core.values import Json
 from asl.engine.checkpoints import Checkpoint
 from asl.engine.events import Event
 from asl.engine.result import Result
@@ -17,6 +18,7 @@ from asl.stores.executions import (
     descendants,
     due_executions,
     list_executions,
+    read_value,
     top_of,
 )
 from asl.stores.workers import Workers
@@ -57,6 +59,22 @@ class StoreReader(StoreBase):
             ExecutionNotFound: There is no such execution.
         """
         return top_of(self.session, self.get(name).name)
+
+    def input(self, name: str) -> Json:
+        """Return the input of an execution.
+
+        Raises:
+            ExecutionNotFound: There is no such execution.
+        """
+        return self._reader.input(self.get(name))
+
+    def output(self, name: str) -> Json:
+        """Return the output of an execution, None before its successful end.
+
+        Raises:
+            ExecutionNotFound: There is no such execution.
+        """
+        return read_value(self.session, self.get(name).number, "output")
 
     def program(self, name: str) -> Program:
         """Return the program of an execution.

@@ -34,7 +34,7 @@ from asl.executions.redrive import prepare_redrive, prepare_rewind
 from asl.program import Program
 from asl.states.effects import ABSENT
 from asl.stores.backend import StoreBackend
-from asl.stores.executions import UNREGISTERED, Origin
+from asl.stores.executions import UNREGISTERED, ExecutionOrigin
 from asl.stores.registry import open_backend
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Store(StoreControl, StoreMaintenance):
         profile: str | Profile | None = None,
         express: bool = False,
         requestor: str | None = None,
-        origin: Origin = UNREGISTERED,
+        origin: ExecutionOrigin = UNREGISTERED,
     ) -> Handle:
         """Record a new execution for a runner and return its handle.
 
@@ -118,7 +118,7 @@ class Store(StoreControl, StoreMaintenance):
         profile: str | Profile | None = None,
         express: bool = False,
         requestor: str | None = None,
-        origin: Origin = UNREGISTERED,
+        origin: ExecutionOrigin = UNREGISTERED,
     ) -> Handle:
         """Start an execution on the running event loop; see `start`.
 
@@ -212,6 +212,7 @@ class Store(StoreControl, StoreMaintenance):
         profile: str | Profile | None = None,
         express: bool = False,
         requestor: str | None = None,
+        origin: ExecutionOrigin = UNREGISTERED,
         **bindings: Unpack[Bindings],
     ) -> Result:
         """Start an execution and run it until it ends or pauses; blocks the caller.
@@ -226,6 +227,7 @@ class Store(StoreControl, StoreMaintenance):
             profile: As for `asl.run`.
             express: Whether it is an express execution.
             requestor: Name of the user who starts it.
+            origin: As for `start`.
             bindings: As for `asl.run`; None for those of the store.
 
         Raises:
@@ -237,7 +239,7 @@ class Store(StoreControl, StoreMaintenance):
         refuse_running_loop()
         return self._driver.drive(self.arun(
             workflow, input, name=name, profile=profile, express=express, requestor=requestor,
-            **bindings,
+            origin=origin, **bindings,
         ))  # fmt: skip
 
     @takes_bindings
@@ -250,6 +252,7 @@ class Store(StoreControl, StoreMaintenance):
         profile: str | Profile | None = None,
         express: bool = False,
         requestor: str | None = None,
+        origin: ExecutionOrigin = UNREGISTERED,
         **bindings: Unpack[Bindings],
     ) -> Result:
         """Run an execution on the running event loop; see `run`.
@@ -260,7 +263,7 @@ class Store(StoreControl, StoreMaintenance):
         given = self._given(bindings)
         program, data, given = await prepare(self._prepared, workflow, input, name, profile, given)
         return await self._executor.start(
-            name, program, data, express, requestor, given, has_running_loop()
+            name, program, data, express, requestor, given, has_running_loop(), origin
         )
 
     @takes_bindings
@@ -360,6 +363,16 @@ class Store(StoreControl, StoreMaintenance):
         corrected = await self._compiled(name, document)
         restart = prepare_redrive(self._reader, self.get(name), corrected)
         return await self._executor.resume(name, given, has_running_loop(), restart)
+
+    def request_redrive(self, name: str) -> None:
+        """Restart a failed execution from its failed states; a runner continues it.
+
+        Raises:
+            ExecutionNotFound: There is no such execution.
+            ExecutionNotRedrivable: It did not fail.
+        """
+        known = self.get(name)
+        self._executor.restart(known.name, prepare_redrive(self._reader, known, None))
 
     def record_command(self, options: Sequence[str], folder: str) -> None:
         """Record the command line that binds names with all further executions.

@@ -63,14 +63,20 @@ class StoreTaskTokens(TaskTokenService):
 
     def _taken(self, activity: str, worker: str | None, until: float) -> tuple[str | None, Json]:
         while True:
-            task = self._next_taken(activity, worker)
+            task = self.next_task(activity, worker)
             if task is not None:
                 return task.token, task.payload
             if monotonic() >= until:
                 return None, None
             sleep(min(LOOK, max(0.0, until - monotonic())))
 
-    def _next_taken(self, activity: str, worker: str | None) -> PendingCallback | None:
+    def next_task(self, activity: str, worker: str | None) -> PendingCallback | None:
+        """Take the next task of an activity, None without one.
+
+        Args:
+            activity: ARN of the activity.
+            worker: Name of the worker for the history; None for none.
+        """
         address = addressed(activity)
         if not self._next(address):  # without a transaction, which would block writers
             return None

@@ -22,7 +22,7 @@ __all__ = [
     "STATUSES",
     "STORED",
     "UNREGISTERED",
-    "Origin",
+    "ExecutionOrigin",
     "StoredExecution",
     "add_execution",
     "bind_as",
@@ -48,7 +48,7 @@ DAMAGED: Final = "DAMAGED"
 """The listed status of an execution with a damaged row."""
 
 
-class Origin(NamedTuple):
+class ExecutionOrigin(NamedTuple):
     """Where the execution of a registered state machine comes from; its name is its ARN."""
 
     workflow_id: str | None = None
@@ -63,15 +63,15 @@ class Origin(NamedTuple):
     """Trace header of the request that started it."""
 
 
-UNREGISTERED: Final = Origin()
-"""Origin of an execution that is not one of a registered state machine."""
+UNREGISTERED: Final = ExecutionOrigin()
+"""ExecutionOrigin of an execution that is not one of a registered state machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredExecution:
     """The row of an execution; times in seconds since the epoch.
 
-    The last fields are those of its `Origin`.
+    The last fields are those of its `ExecutionOrigin`.
     """
 
     number: int
@@ -159,7 +159,7 @@ ADD = Insert(
         "chain",
         "parent",
         "bound",
-        *Origin._fields,
+        *ExecutionOrigin._fields,
     ),
 )
 BIND = Update(EXECUTION, {"bound": PARAMETER}, {"number": PARAMETER})

@@ -272,7 +272,7 @@ def test_aws_severity_of_a_warning() -> None:
         ("{not json", "INVALID_JSON_DESCRIPTION"),
         ('{"a": 1, "a": 2}', "INVALID_JSON_DESCRIPTION"),
         ("[]", "INVALID_JSON_DESCRIPTION"),
-        (" \n", "MISSING_DESCRIPTION"),
+        (" \n", "SCHEMA_VALIDATION_FAILED"),
     ],
 )
 def test_what_is_no_document_has_a_code_too(text: str, code: str) -> None:

@@ -273,11 +273,11 @@ JOB = {"Type": "Task", "Resource": "arn:aws:states:::ecs:runTask.sync", "End": T
 
 EXPRESS: list[tuple[Json, str, str, str]] = [
     (resource(Resource=JOB["Resource"]), "V-TASK-02", f"{S}/Resource",
-     "Express state machine does not support '.sync' service integration"),
+     "Express state machine does not support '.sync' service integration "),
     (resource(Resource="arn:aws:states:::sqs:sendMessage.waitForTaskToken",
               Parameters={"QueueUrl": "q", "MessageBody.$": "$$.Task.Token"}), "V-TASK-02",
      f"{S}/Resource",
-     "Express state machine does not support '.waitForTaskToken' service integration"),
+     "Express state machine does not support '.waitForTaskToken' service integration "),
     (resource(Resource=ACTIVITY), "V-TASK-02", f"{S}/Resource",
      "Express state machine does not support Activity ARN"),
     (mapping(ItemProcessor=DISTRIBUTED), "V-MAP-07", f"{S}/ItemProcessor/ProcessorConfig/Mode",

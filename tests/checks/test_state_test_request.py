@@ -135,5 +135,5 @@ def test_text_of_at_least_one_character_is_not_empty() -> None:
     """The model of kms:encrypt wants one byte at least."""
     resource = "arn:aws:states:::aws-sdk:kms:encrypt"
     check_answer(resource, {"CiphertextBlob": "x"}, "PRESENT")
-    with pytest.raises(InvalidTest, match="Field 'CiphertextBlob' is shorter than the minimum"):
+    with pytest.raises(InvalidTest, match="Field 'CiphertextBlob' is smaller than the minimum"):
         check_answer(resource, {"CiphertextBlob": ""}, "PRESENT")

@@ -1,0 +1,75 @@
+"""The operation GetExecutionHistory: events that AWS knows, numbered as if there were no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from asl.core.lazy import lazy_pattern
+from asl.core.values import Json
+from asl.engine.aws_events import export_event
+from asl.engine.events import Event
+from asl.service.arns import Scope
+from asl.service.executions import find_execution
+from asl.service.model import enum_values
+from asl.service.pages import page_of
+from asl.service.service import Service
+
+__all__ = ["get_execution_history"]
+
+_OF_STATE = lazy_pattern(r"[A-Z][A-Za-z]*State(Entered|Exited)")
+_HIDDEN: Final = frozenset(
+    {"input", "output", "error", "cause", "inputDetails", "outputDetails", "parameters"}
+)
+"""Details with data of the execution."""
+
+
+async def get_execution_history(
+    service: Service, request: Mapping[str, Any], scope: Scope
+) -> dict[str, Json]:
+    """Return a page of the history of an execution."""
+    stored = find_execution(service, request["executionArn"])
+    events = [*_known_to_aws(service.store.events(stored.name))]
+    if request.get("reverseOrder"):
+        events.reverse()
+    page, token = page_of(request, events)
+    hides = request.get("includeExecutionData") is False
+    listed: list[Json] = [_without_data(event) if hides else event for event in page]
+    return {"events": listed, "nextToken": token}
+
+
+def _known_to_aws(events: Iterable[Event]) -> Iterator[dict[str, Json]]:
+    """Yield the events of AWS's types in AWS's form.
+
+    States of the agent language are reported as Tasks. Pauses and the events of agent blocks are
+    left out, and the others are numbered without gaps.
+    """
+    types = enum_values("HistoryEventType")
+    numbers = {0: 0}
+    count = 0
+    for event in events:
+        kind = event.type
+        if kind not in types and (state := _OF_STATE.fullmatch(kind)) is not None:
+            kind = f"TaskState{state[1]}"
+        if kind not in types:
+            numbers[event.id] = numbers.get(event.previous, 0)
+            continue
+        count += 1
+        numbers[event.id] = count
+        yield {
+            **export_event(event),
+            "timestamp": event.timestamp,
+            "type": kind,
+            "id": count,
+            "previousEventId": numbers.get(event.previous, 0),
+        }
+
+
+def _without_data(event: dict[str, Json]) -> dict[str, Json]:
+    """Return an event without the data of the execution."""
+    return {
+        name: {key: item for key, item in value.items() if key not in _HIDDEN}
+        if isinstance(value, dict)
+        else value
+        for name, value in event.items()
+    }

@@ -1,0 +1,148 @@
+"""The endpoint of AWS's JSON protocol, as an ASGI application.
+
+`POST /` with the header `X-Amz-Target: AWSStepFunctions.OPERATION` and a JSON body; a refusal has
+the status 400 and the members `__type` and `message`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+
+import orjson
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from asl.core.errors import AslError
+from asl.core.values import Json
+from asl.service.arns import Scope
+from asl.service.errors import ServiceError
+from asl.service.operations import perform
+from asl.service.service import ACCOUNT, REGION, Service
+
+__all__ = ["aws_application", "scope_of"]
+
+TARGET: Final = "AWSStepFunctions."
+MEDIA_TYPE: Final = "application/x-amz-json-1.0"
+LARGEST_BODY: Final = 8 * 1024 * 1024
+"""Bytes of the largest request; AWS's largest value has one MiB, escaped at most six."""
+CONCURRENCY: Final = 1000
+"""Default maximum number of executions that run at the same time."""
+_CREDENTIAL = re.compile(r"Credential=([^/,\s]+)/\d{8}/([a-z0-9-]+)/([a-z]+)/aws4_request")
+_ACCOUNT = re.compile(r"\d{12}")
+
+
+def scope_of(authorization: str | None, account: str = ACCOUNT, region: str = REGION) -> Scope:
+    """Return account and region of a signed request.
+
+    The region is that of the signature. An access key of twelve digits is taken as the account.
+
+    Args:
+        authorization: The header of this name, None without one.
+        account: Account of other access keys.
+        region: Region of a request without a signature.
+    """
+    found = _CREDENTIAL.search(authorization or "")
+    if found is None:
+        return Scope(account, region)
+    key = found[1]
+    return Scope(key if _ACCOUNT.fullmatch(key) else account, found[2])
+
+
+class AwsEndpoint:
+    """Answers requests of the AWS protocol.
+
+    Args:
+        service: Performs the operations.
+        account: Account of requests that name none.
+    """
+
+    def __init__(self, service: Service, account: str = ACCOUNT) -> None:
+        self.service = service
+        self.account = account
+
+    async def answer(self, request: Request) -> Response:
+        """Return the response to a request."""
+        try:
+            name, body = _operation(request.headers), await _body(request)
+            scope = scope_of(request.headers.get("authorization"), self.account)
+            answer = await perform(self.service, name, body, scope)
+        except ServiceError as refusal:
+            return _response(refusal.to_json(), refusal.status)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except AslError as error:  # the store, or a document that was changed there
+            return _response(ServiceError("InternalFailure", str(error)).to_json(), 500)
+        except Exception:  # a bug in one request must not end the server
+            logging.getLogger("asl").exception("a request failed")
+            failure = ServiceError("InternalFailure", "internal error: see the log of the server")
+            return _response(failure.to_json(), 500)
+        return _response(answer, 200)
+
+
+def _operation(headers: Mapping[str, str]) -> str:
+    target = headers.get("x-amz-target", "")
+    if not target.startswith(TARGET):
+        raise ServiceError(
+            "UnknownOperationException",
+            f"the header X-Amz-Target must be {TARGET}OPERATION, not {target[:100]!r}",
+        )
+    return target.removeprefix(TARGET)
+
+
+async def _body(request: Request) -> Json:
+    """Return the parsed body of a request, which is read within bounds.
+
+    Raises:
+        ServiceError: It is too large or no JSON object.
+    """
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > LARGEST_BODY:
+            message = f"a request has at most {LARGEST_BODY} bytes"
+            raise ServiceError("RequestEntityTooLargeException", message, status=413)
+        parts.append(part)
+    try:
+        body: Json = orjson.loads(b"".join(parts) or b"{}")
+    except orjson.JSONDecodeError:
+        body = None
+    if not isinstance(body, dict):
+        raise ServiceError("SerializationException", "the body must be a JSON object")
+    return body
+
+
+def _response(body: dict[str, Json], status: int) -> Response:
+    headers = {"x-amzn-RequestId": _request_id()}
+    return Response(orjson.dumps(body), status, headers, MEDIA_TYPE)
+
+
+def _request_id() -> str:
+    digits = os.urandom(16).hex()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def aws_application(
+    service: Service, account: str = ACCOUNT, *, concurrency: int = CONCURRENCY
+) -> Starlette:
+    """Return an ASGI application with the endpoint and a runner of the store.
+
+    Args:
+        service: Performs the operations.
+        account: Account of requests that name none.
+        concurrency: Maximum number of executions that run at the same time.
+    """
+
+    @asynccontextmanager
+    async def lifespan(application: Starlette) -> AsyncIterator[None]:
+        async with service.store.runner(concurrency=concurrency):
+            yield
+
+    route = Route("/", AwsEndpoint(service, account).answer, methods=["POST"])
+    return Starlette(routes=[route], lifespan=lifespan)

@@ -1,0 +1,69 @@
+"""The table of operations, and the way from a request to its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from asl.core.values import Json
+from asl.service import activities, definitions, executions, history, state_machines, tags, versions
+from asl.service.arns import Scope
+from asl.service.errors import ServiceError
+from asl.service.model import check_request
+from asl.service.service import Service
+
+__all__ = ["OPERATIONS", "perform"]
+
+Operation: TypeAlias = Callable[[Service, Mapping[str, Any], Scope], Awaitable[dict[str, Json]]]
+"""Performs a checked request of an account and region."""
+
+OPERATIONS: Final[Mapping[str, Operation]] = {
+    "CreateActivity": activities.create_activity,
+    "CreateStateMachine": state_machines.create_state_machine,
+    "CreateStateMachineAlias": versions.create_state_machine_alias,
+    "DeleteActivity": activities.delete_activity,
+    "DeleteStateMachine": state_machines.delete_state_machine,
+    "DeleteStateMachineAlias": versions.delete_state_machine_alias,
+    "DeleteStateMachineVersion": versions.delete_state_machine_version,
+    "DescribeActivity": activities.describe_activity,
+    "DescribeExecution": executions.describe_execution,
+    "DescribeStateMachine": state_machines.describe_state_machine,
+    "DescribeStateMachineAlias": versions.describe_state_machine_alias,
+    "DescribeStateMachineForExecution": executions.describe_state_machine_for_execution,
+    "GetActivityTask": activities.get_activity_task,
+    "GetExecutionHistory": history.get_execution_history,
+    "ListActivities": activities.list_activities,
+    "ListExecutions": executions.list_executions,
+    "ListStateMachineAliases": versions.list_state_machine_aliases,
+    "ListStateMachineVersions": versions.list_state_machine_versions,
+    "ListStateMachines": state_machines.list_state_machines,
+    "ListTagsForResource": tags.list_tags_for_resource,
+    "PublishStateMachineVersion": versions.publish_state_machine_version,
+    "RedriveExecution": executions.redrive_execution,
+    "SendTaskFailure": activities.send_task_failure,
+    "SendTaskHeartbeat": activities.send_task_heartbeat,
+    "SendTaskSuccess": activities.send_task_success,
+    "StartExecution": executions.start_execution,
+    "StartSyncExecution": executions.start_sync_execution,
+    "StopExecution": executions.stop_execution,
+    "TagResource": tags.tag_resource,
+    "TestState": definitions.test_state,
+    "UntagResource": tags.untag_resource,
+    "UpdateStateMachine": state_machines.update_state_machine,
+    "UpdateStateMachineAlias": versions.update_state_machine_alias,
+    "ValidateStateMachineDefinition": definitions.validate_state_machine_definition,
+}
+"""The operations by name."""
+
+
+async def perform(service: Service, name: str, request: Json, scope: Scope) -> dict[str, Json]:
+    """Return the answer to a request, without members that have no value.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
+    operation = OPERATIONS.get(name)
+    if operation is None:
+        raise ServiceError("UnknownOperationException", f"Unknown operation: {name:.100}")
+    answer = await operation(service, check_request(name, request), scope)
+    return {member: value for member, value in answer.items() if value is not None}

@@ -1,0 +1,99 @@
+"""The HTTP server of the service: an ASGI application on uvicorn."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Thread
+from typing import Any, Final
+
+import uvicorn
+
+from asl.core.errors import AslError
+
+__all__ = ["HOST", "PORT", "bind_socket", "run_server", "serving"]
+
+HOST: Final = "127.0.0.1"
+PORT: Final = 8083
+"""The port of Step Functions Local."""
+BACKLOG: Final = 2048
+SHUTDOWN: Final = 3
+"""Seconds that open requests, such as long polls, have to end."""
+
+
+def bind_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on a port; 0 for a free one.
+
+    Raises:
+        AslError: The address is in use, or not one of this machine.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio turns off the delay of small packets only where the protocol is named
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise AslError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+    listener.listen(BACKLOG)
+    return listener
+
+
+def _server(application: Any) -> uvicorn.Server:
+    config = uvicorn.Config(
+        application,
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=SHUTDOWN,
+        lifespan="on",
+    )
+    return uvicorn.Server(config)
+
+
+def run_server(
+    application: Any, listener: socket.socket, ready: Callable[[], object] | None = None
+) -> None:
+    """Serve an ASGI application until the process is interrupted; blocks the caller.
+
+    Args:
+        application: The application.
+        listener: The socket on which it listens.
+        ready: Called when requests are answered.
+    """
+    server = _server(application)
+    if ready is not None:
+        server = _Announcing(server.config, ready)
+    server.run(sockets=[listener])
+
+
+class _Announcing(uvicorn.Server):
+    """A server that calls a function when it has started."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], object]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start listening."""
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+
+@contextmanager
+def serving(application: Any, host: str = HOST, port: int = 0) -> Iterator[str]:
+    """Serve an ASGI application in a thread while the block runs; yields its URL."""
+    listener = bind_socket(host, port)
+    server = _server(application)
+    thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        while not server.started and thread.is_alive():
+            thread.join(0.005)
+        bound = listener.getsockname()
+        yield f"http://{host}:{bound[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()

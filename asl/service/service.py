@@ -1,0 +1,123 @@
+"""The state of the service that its operations share: a store, its clock and checked names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from asl.checks.aws import unreadable
+from asl.core.diagnostics import InvalidDocument, Report
+from asl.core.document import Document
+from asl.core.lazy import lazy_pattern
+from asl.core.profile import Profile
+from asl.core.render.formats import aws_answer
+from asl.core.values import Json
+from asl.documents.checking import check
+from asl.documents.compiling import compile
+from asl.documents.loading import load
+from asl.executions import Store
+from asl.program import Program
+from asl.service.errors import ServiceError
+
+__all__ = [
+    "ACCOUNT",
+    "REGION",
+    "Service",
+    "check_name",
+    "check_role",
+    "invalid_definition",
+    "read_definition",
+]
+
+ACCOUNT: Final = "123456789012"
+REGION: Final = "us-east-1"
+"""Account and region of requests that name none."""
+
+_NAME = lazy_pattern(r"[^\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ufffe\uffff]+")
+_ROLE = lazy_pattern(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")
+
+
+class Service:
+    """Step Functions on a store.
+
+    Args:
+        store: The store of executions and registered resources.
+        profile: Profile of registered definitions.
+        tokens: Bindings that runs of single states use: `agents` and `resources`.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        profile: str | Profile = "aws",
+        bindings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.store = store
+        self.profile = profile
+        self.bindings = bindings or {}
+
+    def now(self) -> float:
+        """Return the time of the store's clock in epoch seconds."""
+        return self.store.clock.now()
+
+    def new_id(self) -> str:
+        """Return a new random id in the form of a UUID."""
+        digits = os.urandom(16).hex()
+        return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+    def compile(self, definition: str, *, express: bool) -> Program:
+        """Check and compile a definition.
+
+        Raises:
+            ServiceError: InvalidDefinition, with all diagnostics.
+        """
+        document = read_definition(definition)
+        report = check(document, profile=self.profile, express=express)
+        if not report.ok:
+            raise invalid_definition(report)
+        return compile(document, profile=self.profile)
+
+
+def read_definition(definition: str) -> Document:
+    """Return the document of a definition, which is JSON text.
+
+    Raises:
+        ServiceError: InvalidDefinition.
+    """
+    try:
+        return load(definition.encode(errors="surrogatepass"), format="json")
+    except InvalidDocument as refusal:
+        raise invalid_definition(unreadable(refusal.report)) from None
+
+
+def invalid_definition(report: Report) -> ServiceError:
+    """Return the refusal of a definition with these diagnostics."""
+    found = aws_answer(report)["diagnostics"]
+    faults = ", ".join(_fault(each) for each in found if each["severity"] == "ERROR")
+    return ServiceError("InvalidDefinition", f"Invalid State Machine Definition: '{faults}'")
+
+
+def _fault(diagnostic: Mapping[str, Json]) -> str:
+    text = f"{diagnostic['code']}: {diagnostic['message']}"
+    return f"{text} at {diagnostic['location']}" if "location" in diagnostic else text
+
+
+def check_name(name: str) -> None:
+    """Check the name of a state machine, an activity or an execution.
+
+    Raises:
+        ServiceError: InvalidName.
+    """
+    if not _NAME.fullmatch(name):
+        raise ServiceError("InvalidName", f"Invalid Name: '{name}'")
+
+
+def check_role(arn: str) -> None:
+    """Check the ARN of a role.
+
+    Raises:
+        ServiceError: InvalidArn.
+    """
+    if not _ROLE.fullmatch(arn):
+        raise ServiceError("InvalidArn", f"Invalid Role Arn: '{arn}'")
