@@ -73,6 +73,7 @@ HEAVY = {
 MAY_BE_HEAVY = {
     "asl.agents.child_process": {"asyncio"},
     "asl.cli.worker": {"asyncio"},
+    **{f"asl.service.{name}": {"asyncio"} for name in ("activities", "definitions", "executions")},
     "asl.executions.runner": {"asyncio"},
     "asl.stores.group_commit": {"asyncio"},
     "asl.cli": {"click"},

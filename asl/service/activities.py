@@ -12,7 +12,7 @@ from asl.service.arns import Scope, parse_arn
 from asl.service.configurations import encryption_of
 from asl.service.errors import ServiceError
 from asl.service.pages import page_of
-from asl.service.service import Service, check_name
+from asl.service.service import StatesService, check_name
 from asl.service.tags import ACTIVITY, check_tags, tags_of
 from asl.stores.resources import (
     Resource,
@@ -51,9 +51,13 @@ _REFUSALS: Final = {
 
 
 async def create_activity(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Register an activity; the same name again returns the same activity."""
+    """Register an activity; the same name again returns the same activity.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     name, session = request["name"], service.store.session
     check_name(name)
     encryption = encryption_of(request)
@@ -78,7 +82,7 @@ async def create_activity(
     return {"activityArn": arn, "creationDate": known.body["creationDate"]}
 
 
-def _activity(service: Service, arn: str) -> Resource:
+def _activity(service: StatesService, arn: str) -> Resource:
     """Return the activity of an ARN.
 
     Raises:
@@ -92,7 +96,7 @@ def _activity(service: Service, arn: str) -> Resource:
 
 
 async def describe_activity(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
     """Return an activity."""
     found = _activity(service, request["activityArn"])
@@ -109,7 +113,7 @@ def _listed(activity: Resource) -> dict[str, Json]:
 
 
 async def list_activities(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
     """Return a page of the activities, by name."""
     found = list_resources(service.store.session, ACTIVITY, scope.prefix)
@@ -119,7 +123,7 @@ async def list_activities(
 
 
 async def delete_activity(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
     """Delete an activity, if there is one."""
     arn = request["activityArn"]
@@ -130,7 +134,7 @@ async def delete_activity(
 
 
 async def get_activity_task(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
     """Return the next task of an activity; wait for one for up to a minute."""
     arn, worker = request["activityArn"], request.get("workerName")
@@ -154,9 +158,13 @@ def _refused(error: task_tokens.TokenError) -> ServiceError:
 
 
 async def send_task_success(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Answer the task of a token."""
+    """Answer the task of a token.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     try:
         service.store.tokens.send_task_success(request["taskToken"], request["output"])
     except task_tokens.InvalidOutput as error:
@@ -168,9 +176,13 @@ async def send_task_success(
 
 
 async def send_task_failure(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Fail the task of a token."""
+    """Fail the task of a token.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     try:
         service.store.tokens.send_task_failure(
             request["taskToken"], request.get("error"), request.get("cause")
@@ -182,9 +194,13 @@ async def send_task_failure(
 
 
 async def send_task_heartbeat(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Report that the work on the task of a token continues."""
+    """Report that the work on the task of a token continues.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     try:
         service.store.tokens.send_task_heartbeat(request["taskToken"])
     except task_tokens.TokenError as error:

@@ -20,7 +20,12 @@ from asl.documents.loading import load
 from asl.runs.state_tests import test_state as run_test
 from asl.service.arns import Scope
 from asl.service.errors import ServiceError
-from asl.service.service import Service, check_role, invalid_definition, read_definition
+from asl.service.service import (
+    StatesService,
+    check_role,
+    invalid_definition,
+    read_definition,
+)
 
 __all__ = ["test_state", "validate_state_machine_definition"]
 
@@ -39,12 +44,14 @@ _VALUES: Final = frozenset(
 """Members of `inspectionData` that are not JSON texts."""
 
 
-async def test_state(service: Service, request: Mapping[str, Any], scope: Scope) -> dict[str, Json]:
+async def test_state(
+    service: StatesService, request: Mapping[str, Any], scope: Scope
+) -> dict[str, Json]:
     """Test one state."""
     return await asyncio.to_thread(_tested, service, request)
 
 
-def _tested(service: Service, request: Mapping[str, Any]) -> dict[str, Json]:
+def _tested(service: StatesService, request: Mapping[str, Any]) -> dict[str, Json]:
     try:
         return _answer(service, request)
     except InvalidTest as refusal:
@@ -53,7 +60,7 @@ def _tested(service: Service, request: Mapping[str, Any]) -> dict[str, Json]:
         raise invalid_definition(refusal.report) from None
 
 
-def _answer(service: Service, request: Mapping[str, Any]) -> dict[str, Json]:
+def _answer(service: StatesService, request: Mapping[str, Any]) -> dict[str, Json]:
     document = read_definition(request["definition"])
     mock, role = request.get("mock"), request.get("roleArn")
     if role is not None:
@@ -126,7 +133,7 @@ def _parsed(
 
 
 async def validate_state_machine_definition(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
     """Check a definition."""
     severity = request.get("severity", "ERROR")

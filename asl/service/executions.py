@@ -16,7 +16,7 @@ from asl.service.arns import Arn, Scope, parse_arn
 from asl.service.errors import ServiceError, validation_error
 from asl.service.inputs import read_input
 from asl.service.pages import next_token, page_size, token_position
-from asl.service.service import Service, check_name
+from asl.service.service import StatesService, check_name
 from asl.service.state_machines import described, missing_machine
 from asl.stores.executions import ENDED, LARGEST_NUMBER, StoredExecution, executions_of
 from asl.stores.resources import find_resource, list_resources
@@ -48,7 +48,7 @@ _STOPPED: Final = 10.0
 # Start
 
 
-def _resolve(service: Service, arn: str) -> Registration:
+def _resolve(service: StatesService, arn: str) -> Registration:
     """Return what an ARN of a state machine names.
 
     Raises:
@@ -62,9 +62,13 @@ def _resolve(service: Service, arn: str) -> Registration:
 
 
 async def start_execution(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Start an execution, which a runner of the store performs."""
+    """Start an execution, which a runner of the store performs.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     found = _resolve(service, request["stateMachineArn"])
     express = found.revision["type"] == EXPRESS
     name = request.get("name") or service.new_id()
@@ -90,12 +94,12 @@ async def start_execution(
     return {"executionArn": arn, "startDate": service.store.get(arn).started}
 
 
-def _execution_arn(service: Service, found: Registration, name: str, express: bool) -> str:
+def _execution_arn(service: StatesService, found: Registration, name: str, express: bool) -> str:
     arn = execution_id(found.machine.arn, name, express)
     return f"{arn.rpartition(':')[0]}:{service.new_id()}" if express else arn
 
 
-def _known(service: Service, arn: str) -> StoredExecution | None:
+def _known(service: StatesService, arn: str) -> StoredExecution | None:
     try:
         return service.store.get(arn)
     except ExecutionNotFound:
@@ -107,9 +111,13 @@ def _already_exists(arn: str) -> ServiceError:
 
 
 async def start_sync_execution(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Run an express execution and return its result."""
+    """Run an express execution and return its result.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     found = _resolve(service, request["stateMachineArn"])
     if found.revision["type"] != EXPRESS:
         raise _wrong_type()
@@ -162,7 +170,7 @@ def _wrong_type() -> ServiceError:
 # Describe
 
 
-def find_execution(service: Service, text: str, *kinds: str) -> StoredExecution:
+def find_execution(service: StatesService, text: str, *kinds: str) -> StoredExecution:
     """Return the execution of an ARN.
 
     Raises:
@@ -212,7 +220,7 @@ def _summary(stored: StoredExecution) -> dict[str, Json]:
 
 
 async def describe_execution(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
     """Return an execution."""
     stored = find_execution(service, request["executionArn"])
@@ -242,7 +250,7 @@ def _redrive_status(stored: StoredExecution) -> dict[str, Json]:
 
 
 async def describe_state_machine_for_execution(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
     """Return the revision of a state machine that an execution runs."""
     stored = find_execution(service, request["executionArn"])
@@ -276,9 +284,13 @@ async def describe_state_machine_for_execution(
 
 
 async def list_executions(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Return a page of the executions of a state machine, newest first."""
+    """Return a page of the executions of a state machine, newest first.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     if "stateMachineArn" not in request:
         raise validation_error("Must specify exactly one of stateMachineArn and mapRunArn")
     text = request["stateMachineArn"]
@@ -318,7 +330,7 @@ def _is_listed(stored: StoredExecution, qualifier: str | None, request: Mapping[
 
 
 async def stop_execution(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
     """Abort an execution."""
     stored = find_execution(service, request["executionArn"])
@@ -336,9 +348,13 @@ async def stop_execution(
 
 
 async def redrive_execution(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Continue a failed execution from its failed states; a runner performs it."""
+    """Continue a failed execution from its failed states; a runner performs it.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     stored = find_execution(service, request["executionArn"])
     try:
         service.store.request_redrive(stored.name)

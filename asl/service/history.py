@@ -13,7 +13,7 @@ from asl.service.arns import Scope
 from asl.service.executions import find_execution
 from asl.service.model import enum_values
 from asl.service.pages import page_of
-from asl.service.service import Service
+from asl.service.service import StatesService
 
 __all__ = ["get_execution_history"]
 
@@ -25,7 +25,7 @@ _HIDDEN: Final = frozenset(
 
 
 async def get_execution_history(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
     """Return a page of the history of an execution."""
     stored = find_execution(service, request["executionArn"])

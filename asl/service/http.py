@@ -24,7 +24,7 @@ from asl.core.values import Json
 from asl.service.arns import Scope
 from asl.service.errors import ServiceError
 from asl.service.operations import perform
-from asl.service.service import ACCOUNT, REGION, Service
+from asl.service.service import ACCOUNT, REGION
 
 __all__ = ["aws_application", "scope_of"]
 
@@ -63,7 +63,7 @@ class AwsEndpoint:
         account: Account of requests that name none.
     """
 
-    def __init__(self, service: Service, account: str = ACCOUNT) -> None:
+    def __init__(self, service: StatesService, account: str = ACCOUNT) -> None:
         self.service = service
         self.account = account
 
@@ -129,7 +129,7 @@ def _request_id() -> str:
 
 
 def aws_application(
-    service: Service, account: str = ACCOUNT, *, concurrency: int = CONCURRENCY
+    service: StatesService, account: str = ACCOUNT, *, concurrency: int = CONCURRENCY
 ) -> Starlette:
     """Return an ASGI application with the endpoint and a runner of the store.
 

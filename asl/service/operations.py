@@ -10,11 +10,13 @@ from asl.service import activities, definitions, executions, history, state_mach
 from asl.service.arns import Scope
 from asl.service.errors import ServiceError
 from asl.service.model import check_request
-from asl.service.service import Service
+from asl.service.service import StatesService
 
 __all__ = ["OPERATIONS", "perform"]
 
-Operation: TypeAlias = Callable[[Service, Mapping[str, Any], Scope], Awaitable[dict[str, Json]]]
+Operation: TypeAlias = Callable[
+    [StatesService, Mapping[str, Any], Scope], Awaitable[dict[str, Json]]
+]
 """Performs a checked request of an account and region."""
 
 OPERATIONS: Final[Mapping[str, Operation]] = {
@@ -56,7 +58,9 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
 """The operations by name."""
 
 
-async def perform(service: Service, name: str, request: Json, scope: Scope) -> dict[str, Json]:
+async def perform(
+    service: StatesService, name: str, request: Json, scope: Scope
+) -> dict[str, Json]:
     """Return the answer to a request, without members that have no value.
 
     Raises:

@@ -23,7 +23,7 @@ from asl.service.errors import ServiceError
 __all__ = [
     "ACCOUNT",
     "REGION",
-    "Service",
+    "StatesService",
     "check_name",
     "check_role",
     "invalid_definition",
@@ -38,7 +38,7 @@ _NAME = lazy_pattern(r"[^\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ufffe\uf
 _ROLE = lazy_pattern(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")
 
 
-class Service:
+class StatesService:
     """Step Functions on a store.
 
     Args:

@@ -12,7 +12,7 @@ from asl.service.arns import Arn, Scope, parse_arn
 from asl.service.configurations import encryption_of, logging_of, tracing_of
 from asl.service.errors import ServiceError, validation_error
 from asl.service.pages import page_of
-from asl.service.service import Service, check_name, check_role
+from asl.service.service import StatesService, check_name, check_role
 from asl.service.tags import check_tags, tags_of
 from asl.service.versions import publish
 from asl.stores.resources import (
@@ -47,7 +47,7 @@ def missing_machine(arn: str) -> ServiceError:
     return ServiceError("StateMachineDoesNotExist", f"State Machine Does Not Exist: '{arn}'")
 
 
-def find_machine(service: Service, arn: str) -> Resource:
+def find_machine(service: StatesService, arn: str) -> Resource:
     """Return the state machine of an ARN without version or alias.
 
     Raises:
@@ -61,9 +61,13 @@ def find_machine(service: Service, arn: str) -> Resource:
 
 
 async def create_state_machine(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Register a state machine; the same request again returns the same state machine."""
+    """Register a state machine; the same request again returns the same state machine.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     session, name = service.store.session, request["name"]
     check_name(name)
     if "versionDescription" in request and not request.get("publish"):
@@ -108,7 +112,9 @@ async def create_state_machine(
     return _created(service, machine, request)
 
 
-def _created(service: Service, machine: Resource, request: Mapping[str, Any]) -> dict[str, Json]:
+def _created(
+    service: StatesService, machine: Resource, request: Mapping[str, Any]
+) -> dict[str, Json]:
     answer: dict[str, Json] = {
         "stateMachineArn": machine.arn,
         "creationDate": machine.body["creationDate"],
@@ -121,9 +127,13 @@ def _created(service: Service, machine: Resource, request: Mapping[str, Any]) ->
 
 
 async def update_state_machine(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Change the current revision of a state machine."""
+    """Change the current revision of a state machine.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     machine = find_machine(service, request["stateMachineArn"])
     if not any(member in request for member in (*_REVISED, "encryptionConfiguration")):
         raise ServiceError(
@@ -173,9 +183,13 @@ def _changes(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def describe_state_machine(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Return a state machine, or one of its versions."""
+    """Return a state machine, or one of its versions.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     text = request["stateMachineArn"]
     arn = parse_arn(text, MACHINE)
     session = service.store.session
@@ -217,7 +231,7 @@ def described(body: Mapping[str, Any], only_metadata: bool) -> dict[str, Json]:
 
 
 async def list_state_machines(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
     """Return a page of the state machines, by name."""
     machines = list_resources(service.store.session, MACHINE, scope.prefix)
@@ -231,9 +245,13 @@ async def list_state_machines(
 
 
 async def delete_state_machine(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Delete a state machine with its versions and aliases; its executions continue."""
+    """Delete a state machine with its versions and aliases; its executions continue.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     text = request["stateMachineArn"]
     arn: Arn = parse_arn(text, MACHINE)
     if arn.rest is not None:

@@ -10,7 +10,7 @@ from asl.executions.registrations import ALIAS, MACHINE, VERSION
 from asl.service.arns import Scope, parse_arn
 from asl.service.errors import ServiceError, invalid_arn, validation_error
 from asl.service.pages import page_of
-from asl.service.service import Service
+from asl.service.service import StatesService
 from asl.stores.resources import (
     Resource,
     delete_resource,
@@ -43,7 +43,7 @@ INITIAL: Final = "INITIAL"
 """AWS's word for the revision of a state machine that was never updated."""
 
 
-def publish(service: Service, machine: Resource, description: str | None) -> Resource:
+def publish(service: StatesService, machine: Resource, description: str | None) -> Resource:
     """Return the version of the current revision; it is published if it is not yet.
 
     Raises:
@@ -69,7 +69,7 @@ def _quota(why: str) -> ServiceError:
     return ServiceError("ServiceQuotaExceededException", f"Service quota exceeded: {why}")
 
 
-def _machine(service: Service, arn: str) -> Resource:
+def _machine(service: StatesService, arn: str) -> Resource:
     """Return the state machine of an ARN without version or alias.
 
     Raises:
@@ -87,9 +87,13 @@ def _machine(service: Service, arn: str) -> Resource:
 
 
 async def publish_state_machine_version(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Publish the current revision as a version; again, the same version."""
+    """Publish the current revision as a version; again, the same version.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     machine = _machine(service, request["stateMachineArn"])
     current, wanted = machine.body["revisionId"] or INITIAL, request.get("revisionId")
     if wanted is not None and wanted != current:
@@ -107,7 +111,7 @@ async def publish_state_machine_version(
 
 
 async def list_state_machine_versions(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
     """Return a page of the versions of a state machine, newest first."""
     machine = _machine(service, request["stateMachineArn"])
@@ -121,9 +125,13 @@ async def list_state_machine_versions(
 
 
 async def delete_state_machine_version(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Delete a version that no alias refers to."""
+    """Delete a version that no alias refers to.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     text = request["stateMachineVersionArn"]
     arn = parse_arn(text, MACHINE)
     if arn.rest is None or not arn.rest.isdecimal():
@@ -152,7 +160,7 @@ def _routed(routes: list[Mapping[str, Any]]) -> list[str]:
     return [route["stateMachineVersionArn"] for route in routes]
 
 
-def _check_routes(service: Service, routes: list[Mapping[str, Any]]) -> str:
+def _check_routes(service: StatesService, routes: list[Mapping[str, Any]]) -> str:
     """Check a routing configuration and return the ARN of its state machine.
 
     Raises:
@@ -190,7 +198,7 @@ def _not_found(arn: str) -> ServiceError:
     return ServiceError("ResourceNotFound", f"Resource not found: '{arn}'")
 
 
-def _alias(service: Service, text: str) -> Resource:
+def _alias(service: StatesService, text: str) -> Resource:
     """Return the alias of an ARN.
 
     Raises:
@@ -210,9 +218,13 @@ def _check_alias(text: str) -> None:
 
 
 async def create_state_machine_alias(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Create an alias; the same request again returns the same alias."""
+    """Create an alias; the same request again returns the same alias.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     session, routes = service.store.session, request["routingConfiguration"]
     machine = _check_routes(service, routes)
     name, description = request["name"], request.get("description")
@@ -245,7 +257,7 @@ async def create_state_machine_alias(
 
 
 async def describe_state_machine_alias(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
     """Return an alias."""
     alias = _alias(service, request["stateMachineAliasArn"])
@@ -254,9 +266,13 @@ async def describe_state_machine_alias(
 
 
 async def update_state_machine_alias(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Change the description or the routes of an alias."""
+    """Change the description or the routes of an alias.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     alias = _alias(service, request["stateMachineAliasArn"])
     members = ("description", "routingConfiguration")
     changes = {member: request[member] for member in members if member in request}
@@ -279,9 +295,13 @@ async def update_state_machine_alias(
 
 
 async def list_state_machine_aliases(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Return a page of the aliases of a state machine, or of those that route to a version."""
+    """Return a page of the aliases of a state machine, or of those that route to a version.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     text = request["stateMachineArn"]
     arn = parse_arn(text, MACHINE)
     machine = _machine(service, arn.base)
@@ -299,7 +319,7 @@ async def list_state_machine_aliases(
 
 
 async def delete_state_machine_alias(
-    service: Service, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
     """Delete an alias, if there is one."""
     text = request["stateMachineAliasArn"]

@@ -24,11 +24,11 @@ def client() -> Iterator[Any]:
 
     from asl.service.http import aws_application
     from asl.service.server import serving
-    from asl.service.service import Service
+    from asl.service.service import StatesService
 
     with (
         Store("memory:", tokens=asl.TaskTokens()) as store,
-        serving(aws_application(Service(store))) as url,
+        serving(aws_application(StatesService(store))) as url,
     ):
         yield boto3.client(
             "stepfunctions",

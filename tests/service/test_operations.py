@@ -13,7 +13,7 @@ from asl.executions import Store
 from asl.service.arns import Scope
 from asl.service.errors import ServiceError
 from asl.service.operations import perform
-from asl.service.service import Service
+from asl.service.service import StatesService
 
 SCOPE = Scope("123456789012", "eu-west-1")
 ROLE = "arn:aws:iam::123456789012:role/runs"
@@ -37,7 +37,7 @@ ECHO = json.dumps(
 class Client:
     """Sends requests to a service."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: StatesService) -> None:
         self.service = service
 
     async def send(self, operation: str, **request: Any) -> Any:
@@ -62,7 +62,7 @@ class Client:
 async def serving(**bindings: Any) -> AsyncIterator[Client]:
     store = Store("memory:", tokens=asl.TaskTokens(), **bindings)
     async with store.runner():
-        yield Client(Service(store))
+        yield Client(StatesService(store))
 
 
 Test = Callable[[Client], Coroutine[Any, Any, None]]
