@@ -24,7 +24,7 @@ from asl.core.values import Json
 from asl.service.arns import Scope
 from asl.service.errors import ServiceError
 from asl.service.operations import perform
-from asl.service.service import ACCOUNT, REGION
+from asl.service.service import ACCOUNT, REGION, StatesService
 
 __all__ = ["aws_application", "scope_of"]
 
