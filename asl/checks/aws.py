@@ -13,9 +13,9 @@ from asl.core.pointers import split_pointer
 from asl.core.values import Json, compact, is_number
 from asl.states import UNKNOWN, type_of
 from asl.states.base import Node
-from asl.states.blocks import DOCUMENT_BLOCKS, STATE_BLOCKS
+from asl.states.blocks import DOCUMENT_BLOCKS
 from asl.states.fields import FieldIndex, Reading
-from asl.states.schemas import known_fields
+from asl.states.schemas import known_fields, native_fields
 
 __all__ = ["adapted", "check", "check_duration", "check_size", "check_timeout", "unreadable"]
 
@@ -134,10 +134,13 @@ _NUMBERS = FieldIndex(
 
 def _fields(node: Node) -> Iterator[Finding]:
     kind = node.value.get("Type")
-    known = known_fields(f"states:{kind}") if type_of(node.value).aws else frozenset()
+    schema = f"states:{kind}"
+    is_aws = type_of(node.value).aws
+    known = known_fields(schema) if is_aws else frozenset()
+    native = native_fields(schema) if is_aws else frozenset()
     for field in node.value:
         plain = field.removesuffix(".$")
-        if plain in known and (plain in STATE_BLOCKS or (plain != field and field in known)):
+        if plain in native or (plain != field and {plain, field} <= known):
             yield _unknown(field, node.at(field))
     for index, entry in objects(node.value, "Retry"):
         strategy = entry.get("JitterStrategy")

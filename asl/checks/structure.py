@@ -138,6 +138,7 @@ _ASIDE = frozenset(
         "$ref",
         "x-rule",
         "x-inert",
+        "x-native",
         "x-decides",
         *ANNOTATIONS,
     }

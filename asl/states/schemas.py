@@ -16,6 +16,7 @@ __all__ = [
     "free_fields",
     "inert_fields",
     "known_fields",
+    "native_fields",
     "resolve_schema",
     "typed_fields",
 ]
@@ -69,6 +70,13 @@ def inert_fields(name: str) -> frozenset[str]:
     """Return the fields that a schema marks as without effect on a run (`x-inert`)."""
     properties = resolve_schema(URN + name)["properties"]
     return frozenset(field for field, schema in properties.items() if "x-inert" in schema)
+
+
+@cache
+def native_fields(name: str) -> frozenset[str]:
+    """Return the fields that Amazon's language does not have (`x-native`)."""
+    properties = resolve_schema(URN + name)["properties"]
+    return frozenset(field for field, schema in properties.items() if "x-native" in schema)
 
 
 @cache

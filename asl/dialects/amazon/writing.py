@@ -32,7 +32,7 @@ from asl.expr.times import parse_duration
 from asl.states import STATE_TYPES
 from asl.states.blocks import AGENT_BLOCKS
 from asl.states.machines import nested_machines
-from asl.states.schemas import inert_fields, known_fields
+from asl.states.schemas import inert_fields, known_fields, native_fields
 
 __all__ = ["coverage", "write"]
 
@@ -180,10 +180,13 @@ class _Writer:
     ) -> dict[str, Json]:
         """Return a state with its machines written, and without agent blocks."""
         made: dict[str, Json] = {}
+        native = native_fields(f"states:{state['Type']}")
         for field, value in state.items():
             if field.removesuffix(".$") in _BLOCKS:
                 message = f"Amazon's language has no {field.removesuffix('.$')!r}"
                 self.lost("L-BLOCK", message, f"{at}/{escape(field)}", "it is left out")
+            elif field.removesuffix(".$") in native:
+                pass  # reported as a field that is not written
             elif field == "Iterator":
                 made["ItemProcessor"] = value
             elif not {field, field.removesuffix(".$")} & known_fields(f"states:{state['Type']}"):
@@ -485,7 +488,9 @@ _KINDS: Final[Mapping[str, _Handler]] = {
 def coverage() -> Coverage:
     """Return the fields that the writer supports."""
     theirs = (name for name, kind in STATE_TYPES.items() if kind.aws)
-    states = {name: known_fields(f"states:{name}") - _BLOCKS for name in theirs}
+    states = {
+        name: known_fields(f"states:{name}") - native_fields(f"states:{name}") for name in theirs
+    }
     states["Approval"] = _ASKED | _COMMON
     states["Checkpoint"] = frozenset(("Type", *_OF_PASS, *_RECORDED, "Retry", "Catch"))
     for kind in ("Debate", "Include", "Workflow"):
