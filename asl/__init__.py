@@ -34,7 +34,6 @@ from asl.core.errors import (
 if TYPE_CHECKING:
     from asl.agents.tool import Tool
     from asl.bindings import Bindings
-    from asl.client import StepFunctions
     from asl.core.diagnostics import Diagnostic, InvalidDocument, Report, Severity
     from asl.core.document import Document
     from asl.core.profile import Profile
@@ -80,6 +79,8 @@ if TYPE_CHECKING:
     from asl.runs.resumption import aresume, resume
     from asl.runs.running import arun, run
     from asl.runs.state_tests import load_mocks, test_state
+    from asl.service.client import StepFunctions
+    from asl.service.errors import ServiceError
     from asl.states.approval_answers import AnswerRefused
     from asl.states.approval_request import request_digest
     from asl.stores.backend import StoreBackend
@@ -127,6 +128,7 @@ __all__ = [
     "Report",
     "RequestNotFound",
     "Result",
+    "ServiceError",
     "Severity",
     "StateError",
     "StateResult",
@@ -197,7 +199,8 @@ _LAZY = {
     "Result": "asl.engine.result",
     "Severity": "asl.core.diagnostics",
     "StateResult": "asl.effects.single_state",
-    "StepFunctions": "asl.client",
+    "ServiceError": "asl.service.errors",
+    "StepFunctions": "asl.service.client",
     "Store": "asl.executions",
     "StoreBackend": "asl.stores.backend",
     "StoreDamaged": "asl.stores.errors",

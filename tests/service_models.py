@@ -150,8 +150,6 @@ def operations(model: dict[str, Any]) -> dict[str, Any]:
 
     def shape(own: dict[str, Any]) -> dict[str, Any]:
         found = {"type": own["type"], **{key: own[key] for key in CONSTRAINTS if key in own}}
-        if own.get("min") == 0:
-            found.pop("min", None)
         if "members" in own:
             found["members"] = {name: each["shape"] for name, each in own["members"].items()}
         for part in ("member", "key", "value"):

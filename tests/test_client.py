@@ -91,7 +91,7 @@ def test_items_are_shown_as_stored_in_the_bucket() -> None:
 
 def test_a_named_task_needs_a_role_as_well() -> None:
     machine = {"StartAt": "A", "States": {"A": TASK}}
-    with pytest.raises(asl.InvalidTest, match="RoleArn must be specified"):
+    with pytest.raises(asl.ServiceError, match="RoleArn must be specified"):
         answer_to(machine, stateName="A")
 
 
@@ -108,28 +108,28 @@ def test_a_named_task_needs_a_role_as_well() -> None:
 )
 def test_a_request_is_refused_in_the_words_of_aws(request_: Any, words: str) -> None:
     """Those that only a request in this form can meet (AWS, recorded)."""
-    with pytest.raises(asl.InvalidTest) as refusal:
+    with pytest.raises(asl.ServiceError) as refusal:
         answer_to(TASK, **request_)
     assert (refusal.value.code, str(refusal.value)) == ("ValidationException", words)
 
 
 def test_an_input_that_is_no_json_is_refused() -> None:
-    with pytest.raises(asl.InvalidTest) as refusal:
+    with pytest.raises(client.exceptions.InvalidExecutionInput) as refusal:
         answer_to(PASS, input="{")
     assert refusal.value.code == "InvalidExecutionInput"
 
 
 def test_values_in_place_of_texts_are_refused() -> None:
-    with pytest.raises(asl.AslError, match="the input must be JSON text"):
+    with pytest.raises(asl.AslError, match="at 'input'"):
         answer_to(PASS, input={})
-    with pytest.raises(asl.AslError, match="'definition' must be JSON text"):
-        client.test_state(definition=PASS)  # type: ignore[arg-type]
+    with pytest.raises(asl.AslError, match="at 'definition'"):
+        client.test_state(definition=PASS)
 
 
 def test_a_task_without_a_mock_asks_whoever_is_registered() -> None:
     asked = asl.StepFunctions(resources={TASK["Resource"]: lambda parameters: parameters["n"]})
     definition = json.dumps({**TASK, "Parameters": {"n": 5, "Message": "m"}})
-    answer = asked.test_state(definition=definition, roleArn="arn:aws:iam::1:role/r")
+    answer = asked.test_state(definition=definition, roleArn="arn:aws:iam::123456789012:role/r")
     assert answer["output"] == "5"
 
 
@@ -143,8 +143,8 @@ def test_a_definition_is_validated() -> None:
 
 @pytest.mark.parametrize(
     "given",
-    [{"type": "express"}, {"type": None}, {"severity": "INFO"}, {"maxResults": 101}]
-    + [{"maxResults": each} for each in (-1, "5", None)],
+    [{"type": "express"}, {"severity": "INFO"}, {"maxResults": 101}]
+    + [{"maxResults": each} for each in (-1, "5")],
 )
 def test_parameters_that_aws_does_not_take_are_refused(given: dict[str, Any]) -> None:
     (name,) = given

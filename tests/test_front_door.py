@@ -226,8 +226,8 @@ MISUSES: list[tuple[Any, dict[str, Any], str]] = [
         for name in ("agents", "tools", "workflows", "buckets", "pools", "sinks", "checkpoints")
     ),
     (asl.test_state, {"definition": PASS, "state": ["x"]}, "'state' must be the name of a state"),
-    (asl.StepFunctions().test_state, {"definition": "\ud800"}, "not UTF-8"),
-    (asl.StepFunctions().test_state, {"definition": "{}", "mock": "x"}, "mock must be a mapping"),
+    (asl.StepFunctions().test_state, {"definition": "\ud800"}, "INVALID_JSON_DESCRIPTION"),
+    (asl.StepFunctions().test_state, {"definition": "{}", "mock": "x"}, r"at 'mock'"),
     (asl.TaskTokens().send_task_success, {"taskToken": "t", "output": "\ud800"}, "not JSON text"),
     (
         asl.run,

@@ -41,14 +41,13 @@ LAYERS = {
     "asl.notifiers": 7,
     "asl.stores": 7,
     "asl.telemetry": 7,
-    "asl.client": 8,
     "asl.documents": 8,
     "asl.bindings": 8,
     "asl.runs": 8,
     "asl.executions": 8,
+    "asl.service": 8,
     "asl": 8,
     "asl.conformance": 9,
-    "asl.service": 9,
     "asl.cli": 10,
     "asl.__main__": 10,
 }
@@ -73,7 +72,10 @@ HEAVY = {
 MAY_BE_HEAVY = {
     "asl.agents.child_process": {"asyncio"},
     "asl.cli.worker": {"asyncio"},
-    **{f"asl.service.{name}": {"asyncio"} for name in ("activities", "definitions", "executions")},
+    **{
+        f"asl.service.{name}": {"asyncio"}
+        for name in ("activities", "client", "definitions", "executions")
+    },
     "asl.executions.runner": {"asyncio"},
     "asl.stores.group_commit": {"asyncio"},
     "asl.cli": {"click"},

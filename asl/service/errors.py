@@ -27,6 +27,14 @@ class ServiceError(AslError):
         self.reason = reason
         self.status = status
 
+    @property
+    def response(self) -> dict[str, Json]:
+        """The response in the form of `botocore.exceptions.ClientError`."""
+        return {
+            "Error": {"Code": self.code, "Message": self.message},
+            "ResponseMetadata": {"HTTPStatusCode": self.status},
+        }
+
     def to_json(self) -> dict[str, Json]:
         """Return the body of the response."""
         found: dict[str, Json] = {"__type": self.code, "message": self.message}

@@ -115,7 +115,7 @@ def check_request(operation: str, request: Json) -> dict[str, Any]:
             values that violate a constraint.
     """
     shape = _input(operation)
-    _check_types(shape, request)
+    _check_types(shape, request, "")
     assert isinstance(request, dict)
     violations = [*_violations(shape, request, "")]
     if violations:
@@ -126,7 +126,7 @@ def check_request(operation: str, request: Json) -> dict[str, Any]:
     return {name: request[name] for name in shape["members"] if request.get(name) is not None}
 
 
-def _check_types(shape: Shape, value: Json) -> None:
+def _check_types(shape: Shape, value: Json, path: str) -> None:
     """Check the types of a value and its parts.
 
     Raises:
@@ -137,16 +137,17 @@ def _check_types(shape: Shape, value: Json) -> None:
         return
     wrong = not isinstance(value, _KINDS[kind]) or (isinstance(value, bool) and kind != "boolean")
     if wrong:
-        raise ServiceError("SerializationException", _type_message(kind, value))
+        place = f" (at '{path}')" if path else ""
+        raise ServiceError("SerializationException", _type_message(kind, value) + place)
     if kind == "structure":
         for name, member in shape["members"].items():
-            _check_types(_shape(member), value.get(name))
+            _check_types(_shape(member), value.get(name), f"{path}.{name}" if path else name)
     elif kind == "list":
-        for each in value:
-            _check_types(_shape(shape["member"]), each)
+        for index, each in enumerate(value, 1):
+            _check_types(_shape(shape["member"]), each, f"{path}.{index}")
     elif kind == "map":
-        for each in value.values():
-            _check_types(_shape(shape["value"]), each)
+        for key, each in value.items():
+            _check_types(_shape(shape["value"]), each, f"{path}.{key}")
 
 
 def _type_message(kind: str, value: Json) -> str:
