@@ -294,7 +294,7 @@ def test_pages_follow_each_other_and_a_token_of_another_list_is_refused() -> Non
         (
             {"name": 1, "definition": PASS, "roleArn": ROLE},
             "SerializationException",
-            "NUMBER_VALUE can not be converted to a String",
+            "NUMBER_VALUE can not be converted to a String (at 'name')",
         ),
         (
             {"name": "m", "definition": PASS, "roleArn": ROLE, "type": "FAST"},
