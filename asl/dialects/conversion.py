@@ -17,7 +17,8 @@ from asl.dialects.base import Conversion
 from asl.dialects.choice_rules import simplify
 from asl.dialects.coverage import write
 from asl.dialects.jsonpath_form import JsonPathForm
-from asl.dialects.registry import NATIVE, check_options, dialect
+from asl.dialects.own_parts import remove_own_parts
+from asl.dialects.registry import NATIVE, check_options, dialect, namespace_of
 from asl.states.machines import nested_machines
 
 __all__ = ["convert_document", "open_parts", "part_descriptions", "plain_machine"]
@@ -145,6 +146,8 @@ def convert_document(
         said = replace(document, value=machine, dialect=NATIVE)
     elif to not in (NATIVE, document.dialect):
         made.losses += dialect(document.dialect).meaning_losses(document)
+        own = namespace_of(dialect(document.dialect))
+        said = replace(document, value=remove_own_parts(document.value, own))
     prompts = {"prompts": made.prompts} if target.takes_prompts else {}
     agents = {"agents": agent_definitions(document.value)} if target.takes_agents else {}
     if to not in (NATIVE, document.dialect):

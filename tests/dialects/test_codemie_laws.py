@@ -15,15 +15,17 @@ from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Source
 from asl.core.yaml_schema import CORE, PLATFORM
 from asl.core.yaml_text import loads
-from asl.dialects.codemie.conditions import NoJsonataEquivalent, translated
+from asl.dialects.codemie.condition_terms import condition_term
+from asl.dialects.codemie.conditions import translated
 from asl.dialects.codemie.functions.conditions import holds
 from asl.dialects.codemie.functions.outputs import NOTHING, coerce_literals, parse_output
 from asl.dialects.codemie.functions.placeholders import fill
-from asl.dialects.codemie.plain.choices import NEVER, rule
 from asl.dialects.codemie.reader import read
 from asl.dialects.codemie.round_trip import restored
 from asl.dialects.codemie.writing.expressions import Expressions
 from asl.dialects.codemie.writing.names import Output
+from asl.dialects.terms import INPUT, Path
+from asl.dialects.terms.jsonata import print_jsonata
 from asl.dialects.terms.jsonpath import read_rule
 from asl.dialects.yaml_writer import to_yaml
 from tests.dialects.choosing import BOOLEAN, NUMERIC, OPERANDS, decided, rules, values
@@ -75,23 +77,22 @@ def test_a_translated_condition_decides_like_the_original(condition: str, output
     # A boolean is not ordered among numbers in JSONata (docs/dialects/codemie.md).
     ordered = any(sign in condition for sign in "<>")
     assume(not (ordered and any(type(each) is bool for each in seen.values())))
-    said = {"Condition": translated(condition)}
+    said = {"Condition": translated(condition, "a")}
     data = {"cm": {"last": json.dumps(output)}}
-    assert decided(said, data) == holds(condition, seen), translated(condition)
+    assert decided(said, data) == holds(condition, seen), translated(condition, "a")
 
 
 @given(_conditions(), OUTPUTS)
 @settings(deadline=None, max_examples=examples(50))
-def test_a_condition_as_a_plain_rule_decides_like_the_original(condition: str, output: Any) -> None:
-    """What fails in it makes all of it false; L-COERCE tells of texts that say values."""
+def test_a_condition_as_a_term_decides_like_the_original(condition: str, output: Any) -> None:
+    """What fails in it makes all of it false; L-COERCE reports texts that are read as values."""
     assume(coerce_literals(output) == output)
     ordered = any(sign in condition for sign in "<>")
     assume(not (ordered and any(type(each) is bool for each in output.values())))
-    try:
-        said = rule(condition, "answer")
-    except NoJsonataEquivalent:
-        assume(False)
-    made = False if said == NEVER else decided(said, {"answer": output})
+    term = condition_term(condition, lambda steps: Path(INPUT, ("answer", *steps)))
+    said = print_jsonata(term)
+    assume(said is not None)
+    made = decided({"Condition": f"{{% {said} %}}"}, {"answer": output})
     assert made == holds(condition, output), said
 
 
@@ -116,7 +117,7 @@ def test_a_rule_as_a_condition_decides_like_the_original(
 def test_any_text_is_a_condition_or_is_refused(text: str) -> None:
     """Nothing else comes of a text, and nothing is executed."""
     assert holds(text, {"a": 1}) in (True, False)
-    assert translated(text).startswith("{%")
+    assert translated(text, "a").startswith("{%")
 
 
 @pytest.mark.parametrize(("start", "becomes"), [("", ""), ("{{a}}", "x")])

@@ -5,8 +5,6 @@ from typing import Any
 import pytest
 
 import asl
-from asl.dialects.choice_rules import simplified
-from asl.dialects.codemie.plain.choices import NEVER, rule
 from asl.dialects.codemie.writing.expressions import Expressions, Unsayable
 from asl.dialects.codemie.writing.names import Extracted, Names, Output
 from asl.dialects.terms.jsonpath import read_rule
@@ -98,54 +96,6 @@ def test_rules_are_conditions(rule: Json, text: str, told: set[str]) -> None:
 def test_what_is_extracted_is_null_where_it_is_missing() -> None:
     reads = Extracted(lambda path: path.steps)
     assert said(at("IsPresent", True), reads) == ("r_a is not None", {"L-PRESENT"})
-
-
-SCORE: Json = {"Variable": "$.s.score", "IsPresent": True}
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        (
-            "score >= 7 or status == 'ok'",
-            {
-                "Or": [
-                    {"And": [SCORE, at("NumericGreaterThanEquals", 7, "$.s.score")]},
-                    {
-                        "And": [
-                            SCORE,
-                            at("NumericLessThan", 7, "$.s.score"),
-                            at("IsPresent", True, "$.s.status"),
-                            at("StringEquals", "ok", "$.s.status"),
-                        ]
-                    },
-                ]
-            },
-        ),
-        ("not (score > 3)", {"And": [SCORE, at("NumericLessThanEquals", 3, "$.s.score")]}),
-        (
-            "score == True",
-            {
-                "And": [
-                    SCORE,
-                    {
-                        "Or": [
-                            at("BooleanEquals", True, "$.s.score"),
-                            at("NumericEquals", 1, "$.s.score"),
-                        ]
-                    },
-                ]
-            },
-        ),
-        ("score < 'b'", {"And": [SCORE, at("StringLessThan", "b", "$.s.score")]}),
-        ("score == '404'", NEVER),
-        ("score != '404'", SCORE),
-        ("'score' in keys or score == 1", SCORE),
-    ],
-)
-def test_conditions_are_rules_that_hold_where_they_are_true(text: str, found: Json) -> None:
-    """And neither where they are false nor where they fail."""
-    assert simplified(rule(text, "s")) == found
 
 
 def test_every_condition_that_becomes_a_rule_is_told_of() -> None:

@@ -38,7 +38,6 @@ LEFT = {
     ("asl", "codemie"): 1,
     ("asl", "flujo"): 3,
     ("amazon", "contenox"): 5,
-    ("codemie", "amazon"): 4,
     ("contenox", "amazon"): 1,
     ("flujo", "amazon"): 1,
 }

@@ -40,6 +40,8 @@ LAMBDA: Final = "arn:aws:lambda:us-east-1:123456789012:function:"
 """Placeholder for the location of the functions of agents; replace it before deployment."""
 TOKEN: Final = "arn:aws:states:::lambda:invoke.waitForTaskToken"
 RECORD: Final = "$.approvalRecord"
+DECIDED: Final = "{% $merge([$states.input, $states.result]) %}"
+"""The output of an Approval whose decision is merged into its input."""
 
 _AWS_ERRORS: Final = frozenset(
     f"States.{name}"
@@ -299,7 +301,10 @@ class _Writer:
                 self.lost("L-APPROVAL", f"nothing does what {field!r} does", f"{at}/{field}")
         function = self.resources.of(name) or _function(name)
         for index, rule in enumerate(state.get("Choices", ())):
-            if type(rule) is dict and rule.keys() & {"Assign", "Output", "Condition"}:
+            if type(rule) is not dict:
+                continue
+            hidden = "Condition" in rule and state.get("Output", DECIDED) != DECIDED
+            if hidden or rule.keys() & {"Assign", "Output"}:
                 where = f"{at}/Choices/{index}"
                 self.lost("L-APPROVAL", "what a rule computes of an answer may not be there", where)
         self.lost(
@@ -332,7 +337,7 @@ class _Writer:
         if state.get("ResultPath", "") is None:
             record = RECORD
         if jsonata:
-            ask["Output"] = state.get("Output", "{% $merge([$states.input, $states.result]) %}")
+            ask["Output"] = state.get("Output", DECIDED)
         else:
             ask["ResultPath"] = record if unplaced else state["ResultPath"]
         if "Timeout" in state:

@@ -12,7 +12,7 @@ from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
 from asl.dialects.base import Coverage, Dialect, WriterResult
 from asl.dialects.codemie.options import NAMES, CodemieOptions
-from asl.dialects.jsonpath_form import JsonPathForm
+from asl.dialects.terms import Meanings
 from asl.engine.definitions import AgentDefinition
 
 __all__ = ["DIALECT"]
@@ -72,10 +72,16 @@ def _lost(document: Document) -> Iterable[Finding]:
     return lost(document)
 
 
-def _plain(document: Document) -> tuple[dict[str, Json], JsonPathForm]:
-    from asl.dialects.codemie.plain import plain
+def _meanings() -> Meanings:
+    from asl.dialects.codemie.meanings import MEANINGS
 
-    return plain(document)
+    return MEANINGS
+
+
+def _meaning_losses(document: Document) -> Iterable[Finding]:
+    from asl.dialects.codemie.meaning_losses import meaning_losses
+
+    return meaning_losses(document)
 
 
 def _coverage() -> Coverage:
@@ -120,10 +126,11 @@ DIALECT = Dialect(
     _lost,
     NAMES,
     TOOLS,
-    _plain,
     takes_prompts=True,
     coverage=_coverage,
     agents=_agents,
+    meanings=_meanings,
+    meaning_losses=_meaning_losses,
     namespace="CodeMie",
     functions=_functions,
     named_states=_named_states,

@@ -8,10 +8,11 @@ otherwise it is handed to `$codemie_holds`, which evaluates it in its own gramma
 import ast
 import math
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from asl.core.errors import ExpressionFault
 from asl.dialects.codemie.functions.conditions import COMPARISONS, parse
+from asl.dialects.expressions import query
 from asl.expr.jsonata.javascript import literal
 
 __all__ = ["NoJsonataEquivalent", "comparisons", "equals", "translated"]
@@ -25,13 +26,21 @@ class NoJsonataEquivalent(Exception):
     """JSONata has no plain way to say this."""
 
 
-def translated(text: str) -> str:
-    """Return the Condition for the text of one: an expression between its delimiters."""
+def translated(text: str, key: str) -> str:
+    """Return the condition of a Choice.
+
+    Args:
+        text: The condition of the workflow.
+        key: The key of the answer that it reads.
+
+    Returns:
+        An expression between its delimiters.
+    """
     try:
         plain = _said(parse(text))
     except (ExpressionFault, NoJsonataEquivalent):
-        return f"{{% $codemie_holds($states.input, {literal(text)}) %}}"
-    return f"{{% $codemie_output($states.input).({plain}) %}}"
+        return query(f"$codemie_holds($states.input, {literal(text)}, {literal(key)})")
+    return query(f"$codemie_output($states.input, {literal(key)}).({plain})")
 
 
 def _said(node: ast.expr) -> str:
@@ -42,6 +51,8 @@ def _said(node: ast.expr) -> str:
             return _either(parts)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return _not(operand)
+        case ast.Call() | ast.Compare() if (found := _text_test(node)) is not None:
+            return f"{found.guard} and {found.test}"
         case ast.Compare():
             return " and ".join(_atom(*each) for each in comparisons(node))
     raise NoJsonataEquivalent
@@ -58,6 +69,8 @@ def _either(parts: list[ast.expr]) -> str:
     if not rest:
         return _grouped(first)
     said, others = _grouped(first), _either(rest)
+    if (found := _text_test(first)) is not None:
+        return f"{found.guard} and ({found.test} or {others})"
     if not isinstance(first, ast.Compare) or len(first.ops) != 1:
         raise NoJsonataEquivalent
     ((name, op, _),) = comparisons(first)
@@ -69,13 +82,66 @@ def _either(parts: list[ast.expr]) -> str:
 
 def _needs(node: ast.expr, name: str) -> bool:
     """Whether a comparison can only hold where this name is there, compared in the same way."""
-    if not isinstance(node, ast.Compare) or len(node.ops) != 1:
+    if not isinstance(node, ast.Compare) or len(node.ops) != 1 or _text_test(node) is not None:
         return False
     ((other, op, _),) = comparisons(node)
     return other == name and op in ("==", "!=", "in", "not in")
 
 
+class _TextTest(NamedTuple):
+    """A test of a text, and the condition under which it can be made."""
+
+    guard: str
+    test: str
+
+
+_CASES: Final = {"lower": "lowercase", "upper": "uppercase"}
+
+
+def _text_test(node: ast.expr) -> _TextTest | None:
+    """Return a test that only holds for a text, None for any other condition."""
+    match node:
+        case ast.Call(ast.Attribute(value, attr="contains"), [ast.Constant(str(part))]):
+            made = _cased(value)
+            return made and _TextTest(made.guard, f"$contains({made.test}, {literal(part)})")
+        case ast.Call(ast.Attribute(value, attr=name), [ast.Constant(str(part))]) if (
+            name in ("startswith", "endswith") and part
+        ):
+            made = _cased(value) or _named_text(value)
+            if made is None:
+                return None
+            size = len(part)
+            ends = f"0, {size}" if name == "startswith" else f"-{size}"
+            return _TextTest(made.guard, f"$substring({made.test}, {ends}) = {literal(part)}")
+        case ast.Compare(ast.Constant(str(part)), [ast.In()], [value]):
+            made = _cased(value)
+            return made and _TextTest(made.guard, f"$contains({made.test}, {literal(part)})")
+        case ast.Compare(value, [ast.Eq()], [ast.Constant(str(part))]):
+            made = _cased(value)
+            return made and _TextTest(made.guard, f"{made.test} = {literal(part)}")
+    return None
+
+
+def _cased(node: ast.expr) -> _TextTest | None:
+    """Return a name whose text is in lower or upper case, with its guard."""
+    match node:
+        case ast.Call(ast.Attribute(value, attr=name), []) if name in _CASES:
+            made = _named_text(value)
+            return made and _TextTest(made.guard, f"${_CASES[name]}({made.test})")
+    return None
+
+
+def _named_text(node: ast.expr) -> _TextTest | None:
+    if not isinstance(node, ast.Name) or node.id == "keys":
+        return None
+    name = _name(node.id)
+    return _TextTest(f"$type({name}) = 'string'", name)
+
+
 def _not(operand: ast.expr) -> str:
+    found = _text_test(operand)
+    if found is not None:
+        return f"{found.guard} and $not({found.test})"
     if isinstance(operand, ast.Compare) and len(operand.ops) == 1:
         ((name, op, value),) = comparisons(operand)
         if op in _INVERSE:

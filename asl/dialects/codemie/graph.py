@@ -39,6 +39,10 @@ class Graph:
                 todo += [each for each in self.edges[name] if each not in (stop, END)]
         return found
 
+    def is_repeated(self, name: str) -> bool:
+        """Whether a state can be entered again."""
+        return name in self.reachable(self.edges[name])
+
     @cached_property
     def longest(self) -> float:
         """How many states a run can enter at most: infinitely many where transitions go round."""

@@ -4,8 +4,8 @@ Each state becomes a Task whose `Output` writes its answer into the context. A c
 becomes a Choice behind it, a fork a Parallel, an iteration a Map, a gate an Approval in front.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
@@ -17,6 +17,7 @@ from asl.dialects.codemie.tasks import INPUT, Tasks
 from asl.dialects.expressions import query
 from asl.dialects.names import FreshNames
 from asl.expr.jsonata.javascript import literal
+from asl.states.machines import nested_machines
 
 __all__ = ["CodemieMachine", "build_machine"]
 
@@ -112,6 +113,29 @@ class _Builder:
             )
             return False
         return True
+
+    def stored(self, machine: Mapping[str, Any]) -> list[Json]:
+        """Return the keys of the answers that the states of a machine store."""
+        keys = self.tasks.answers.keys
+        return [*dict.fromkeys(keys[each] for each in self.working(machine))]
+
+    def collected(self, machine: Mapping[str, Any]) -> list[Json]:
+        """Return the keys of which an iteration collects the answers for all items."""
+        states = self.config.states
+        ends = [name for name, state in machine["States"].items() if state.get("End")]
+        last = [self.owners[name] for name in ends if name in self.owners][:1]
+        appended = (
+            each for each in self.working(machine) if "append_to_context" in states[each].next
+        )
+        return [*dict.fromkeys(self.tasks.answers.keys[each] for each in (*last, *appended))]
+
+    def working(self, machine: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the states of the workflow that run in a machine."""
+        for name, state in machine["States"].items():
+            if state["Type"] in ("Task", "Pass") and name in self.owners:
+                yield self.owners[name]
+            for _, inner in nested_machines(state):
+                yield from self.working(inner)
 
     def waits(self, name: str, meeting: str) -> None:
         """Report a state that waits for others while branches are on their way to another one."""
@@ -226,6 +250,8 @@ class _Machine:
         name = self.tasks[state.id]
         made = self.written(state, builder.tasks.task(state, name, item=self.scope.item))
         self.states[name] = made
+        if made["Type"] == "Fail":
+            return
         to = state.next
         if state.iter_key is not None and (state.finishes or not self.scope.item):
             self.iterated(state, made)
@@ -246,13 +272,14 @@ class _Machine:
 
     def choice(self, state: CodemieState) -> str:
         """Build the Choice of a state's conditions; return its name."""
-        name = self.builder.named(state.id, "if")
+        builder = self.builder
+        name = builder.named(state.id, "if")
         self.states[name] = choice = self.written(state, {"Type": "Choice"}, "/next")
         choice["Choices"] = [
             self.written(
                 state,
                 {
-                    "Condition": translated(text),
+                    "Condition": translated(text, builder.tasks.answers.keys[state.id]),
                     **self.counted(target),
                     "Next": self.target(target),
                 },
@@ -292,14 +319,22 @@ class _Machine:
                 "Type": "Parallel",
                 "Arguments": query(f"$codemie_branch({INPUT})"),
                 "Branches": [],
-                "Output": query(f"$codemie_join({INPUT}, $states.result)"),
+                "Output": "",
             },
             "/next",
         )
         going = self.going(meeting)  # what follows has the plain names
-        fork["Branches"] = [builder.machine(head, inner) for head in heads]
+        branches = [builder.machine(head, inner) for head in heads]
+        fork["Branches"] = [*branches]
+        again = builder.graph.is_repeated(state.id)
+        fork["Output"] = self.joined([builder.stored(each) for each in branches] if again else [])
         fork |= going
         return name
+
+    def joined(self, keys: list[Json]) -> str:
+        """Return the data behind branches; *keys* are those of their answers."""
+        parts = [INPUT, "$states.result", *([literal(keys)] if keys else [])]
+        return query(f"$codemie_join({', '.join(parts)})")
 
     def iterated(self, state: CodemieState, made: dict[str, Json]) -> None:
         builder, scope = self.builder, self.scope
@@ -321,6 +356,7 @@ class _Machine:
         if scope.depth and meeting not in (scope.stop, END):
             builder.waits(meeting, scope.stop)
         name = builder.named(state.id, "each")
+        source = builder.tasks.answers.keys[state.id]
         include = state.next.get("include_in_iterator_context")
         parts = [INPUT, "$states.context.Map.Item.Value"]
         if include is not None:
@@ -329,7 +365,7 @@ class _Machine:
             state,
             {
                 "Type": "Map",
-                "Items": query(f"$codemie_items({INPUT}, {literal(key)})"),
+                "Items": query(f"$codemie_items({INPUT}, {literal(key)}, {literal(source)})"),
                 "ItemSelector": query(f"$codemie_branch({', '.join(parts)})"),
             },
             "/next",
@@ -347,7 +383,7 @@ class _Machine:
                 made["Next"] = self.gate(first, name)
             self._mismatches(worker, key)
         self.states[name] = each
-        each["Output"] = query(f"$codemie_join({INPUT}, $states.result)")
+        each["Output"] = self.joined(builder.collected(each["ItemProcessor"]))
         each |= self.going(meeting)
 
     def _mismatches(self, worker: str, key: str) -> None:
@@ -375,7 +411,7 @@ class _Machine:
             self.cancelled = builder.name("cancelled")
         prompt: dict[str, Json] = {"Title": f"Continue with {state.id}?"}
         if state.value.get("task"):
-            prompt["Description"] = builder.tasks.text(state)
+            prompt["Description"] = builder.tasks.text(state, item=self.scope.item)
         parts = [INPUT, "$states.result"]
         if self.config.talks:
             prompt["History"] = query(f"$codemie_history({INPUT})")

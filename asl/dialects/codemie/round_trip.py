@@ -25,7 +25,9 @@ from asl.states.machines import nested_machines
 __all__ = ["kept", "lost", "owners", "restored", "workflow", "wrapped"]
 
 _TEXT = re.compile(
-    rf"\{{% \$codemie_text\({re.escape(INPUT)}, (.*?)(?:, (?:true|false))?\) %\}}", re.DOTALL
+    rf"\{{% \$codemie_text\({re.escape(INPUT)}, "
+    r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?:, \{.*\})?\) %\}""",
+    re.DOTALL,
 )
 _SETTINGS = (
     "enable_summarization_node",

@@ -6,11 +6,18 @@ from typing import Any, Final
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
+from asl.dialects.codemie.answer_places import (
+    ITEM,
+    AnswerPlaces,
+    argument_names,
+    mapped_names,
+    names_in,
+)
 from asl.dialects.codemie.config import END, CodemieState, Config
 from asl.dialects.codemie.functions.outputs import parse_schema
 from asl.dialects.codemie.functions.placeholders import find_placeholders
 from asl.dialects.codemie.options import CodemieOptions
-from asl.dialects.codemie.transforms import sayable
+from asl.dialects.codemie.transforms import never_made, sayable
 from asl.dialects.expressions import query
 from asl.expr.jsonata.javascript import literal
 
@@ -46,6 +53,7 @@ class Tasks:
         self.config = config
         self.options = options
         self.limit = limit
+        self.answers = AnswerPlaces(config)
         self.findings: list[Finding] = []
 
     def task(self, state: CodemieState, name: str, *, item: bool) -> dict[str, Json]:
@@ -56,8 +64,14 @@ class Tasks:
         kind, agent = state.actor
         actor = self.config.actor(state)
         if kind == "custom_node_id" and sayable(actor):
-            result = f"$codemie_transform({INPUT}, {literal(actor.get('config', {}))})"
-            return {"Type": "Pass", "Output": self.stored(state, result)}
+            made_of = actor.get("config", {})
+            missing = never_made(made_of)
+            if missing is not None:
+                return {"Type": "Fail", "Error": "CM.TransformFailed", "Cause": missing}
+            parts = [INPUT, literal(made_of)]
+            parts += self.sources(mapped_names(made_of), state, item=item)
+            result = f"$codemie_transform({', '.join(parts)})"
+            return {"Type": "Pass", "Output": self.stored(state, result, item=item)}
         arguments, result = self.arguments(state, actor, item=item), "$states.result"
         made: dict[str, Json] = {"Type": "Task", "Agent": agent, "Arguments": arguments}
         schema = self.schema(state)
@@ -80,7 +94,7 @@ class Tasks:
             ]
         if kind == "tool_id":
             result = self.picked(actor, result)
-        made["Output"] = self.stored(state, result)
+        made["Output"] = self.stored(state, result, item=item)
         return made
 
     def faults(self, state: CodemieState, actor: Mapping[str, Any]) -> Iterator[str]:
@@ -117,7 +131,7 @@ class Tasks:
     def arguments(self, state: CodemieState, actor: Mapping[str, Any], *, item: bool) -> Json:
         kind = state.actor[0]
         if kind == "tool_id":
-            return self.tool_arguments(state, actor)
+            return self.tool_arguments(state, actor, item=item)
         task = state.value.get("task", "")
         made: dict[str, Json] = {"task": task}
         if kind == "custom_node_id":
@@ -126,43 +140,72 @@ class Tasks:
                 "context": query(f"$codemie_context({INPUT})"),
             }
         else:
-            made["task"] = self.text(state)
+            made["task"] = self.text(state, item=item)
             if "output_schema" in state.value:
                 schema = parse_schema(state.value["output_schema"])
                 made["output_schema"] = state.value["output_schema"] if schema is None else schema
                 if schema is not None:
                     made["errors"] = query(f"$codemie_errors({INPUT})")
-            made["history"] = query(f"$codemie_history({INPUT})")
+            made["history"] = query(f"$codemie_history({', '.join(self.heard(state, item=item))})")
         if item:
-            made["item"] = query(f"{INPUT}.cm.item")
+            unread = not self.answers.is_read(ITEM, state, item=True)
+            key = f", {literal(ITEM)}" if kind == "custom_node_id" or unread else ""
+            made["item"] = query(f"$codemie_item({INPUT}{key})")
         return made
 
-    def text(self, state: CodemieState) -> str:
+    def text(self, state: CodemieState, *, item: bool = False) -> str:
         """Return the task text of an assistant: an expression if there is something to resolve."""
         task: str = state.value.get("task", "")
         resolves = state.value.get("resolve_dynamic_values_in_prompt") is not False
         if resolves and any(each.steps for each in find_placeholders(task)):
-            return query(self.filled(literal(task)))
+            parts = [INPUT, literal(task), *self.sources(names_in(task), state, item=item)]
+            return query(f"$codemie_text({', '.join(parts)})")
         if task.startswith("{%") or task.endswith("%}"):
             return query(literal(task))
         return task
 
-    def filled(self, text: str) -> str:
-        """Return the call that resolves the placeholders of a text."""
-        deep = ", true" if self.options.expand_values else ""
-        return f"$codemie_text({INPUT}, {text}{deep})"
+    def sources(
+        self,
+        names: Iterator[str],
+        state: CodemieState,
+        *,
+        item: bool,
+        options: Mapping[str, Json] | None = None,
+    ) -> Iterator[str]:
+        """Yield the last argument of a function that reads names, if there is something to say.
 
-    def tool_arguments(self, state: CodemieState, tool: Mapping[str, Any]) -> Json:
+        Args:
+            names: The names of the context.
+            state: The state that reads them.
+            item: Whether it runs for an item.
+            options: Further members of the argument.
+        """
+        made = dict(options or {})
+        if found := self.answers.places(names, state, item=item):
+            made["from"] = found
+        if self.options.expand_values:
+            made["deep"] = True
+        if made:
+            yield literal(made)
+
+    def heard(self, state: CodemieState, *, item: bool) -> Iterator[str]:
+        """Yield the arguments of the function for the messages before a state."""
+        yield INPUT
+        last = self.answers.message(state, item=item)
+        if last is not None and not self.answers.is_read(last, state, item=item):
+            yield literal(last)
+
+    def tool_arguments(self, state: CodemieState, tool: Mapping[str, Any], *, item: bool) -> Json:
         arguments: dict[str, Json] = state.value.get("tool_args") or tool.get("tool_args") or {}
         if not arguments:
             return query(f"$codemie_context({INPUT})")
         if not any(map(_open, _leaves(arguments))):
             return arguments
+        key = tool.get("input_key")
+        options = {"input_key": key} if key else {}
+        read = names_in(f"{{{{{key}}}}}") if key else argument_names(arguments)
         parts = [INPUT, literal(arguments)]
-        if self.options.expand_values:
-            parts += [literal(tool.get("input_key")), "true"]
-        elif tool.get("input_key"):
-            parts.append(literal(tool["input_key"]))
+        parts += self.sources(read, state, item=item, options=options)
         return query(f"$codemie_arguments({', '.join(parts)})")
 
     def picked(self, tool: Mapping[str, Any], result: str) -> str:
@@ -170,10 +213,11 @@ class Tasks:
         if tool.get("tool_result_json_pointer"):
             result = f"$codemie_at({result}, {literal(tool['tool_result_json_pointer'])})"
         if tool.get("resolve_dynamic_values_in_response"):
-            result = self.filled(result)
+            deep = ", {'deep': true}" if self.options.expand_values else ""
+            result = f"$codemie_text({INPUT}, {result}{deep})"
         return result
 
-    def stored(self, state: CodemieState, result: str) -> str:
+    def stored(self, state: CodemieState, result: str, *, item: bool) -> str:
         """Return the Output of a state: its answer is written into the data."""
         to = state.next
         flags = {key: to[key] for key in STORED if key in to}
@@ -187,9 +231,12 @@ class Tasks:
             for flag in ("include_in_llm_history", "result_as_human_message"):
                 flags.pop(flag, None)
             flags.pop("clear_prior_messages", None)
-        parts = [INPUT, result]
-        if self.config.talks or flags:
-            parts.append(literal(state.id if self.config.talks else None))
+            flags["history"] = False
+        if self.answers.keys[state.id] != to.get("output_key", state.id):
+            flags["key"] = self.answers.keys[state.id]
+        if item and any(to.get(flag) for flag in ("append_to_context", "clear_context_store")):
+            flags["item"] = True
+        parts = [INPUT, result, literal(state.id)]
         if flags:
             parts.append(literal(flags))
         return query(f"$codemie_store({', '.join(parts)})")

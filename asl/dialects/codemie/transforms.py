@@ -8,7 +8,7 @@ from asl.core.values import Json
 from asl.dialects.codemie.functions.placeholders import find_placeholders
 from asl.dialects.codemie.schema import CODES, SCHEMA
 
-__all__ = ["misfits", "sayable"]
+__all__ = ["misfits", "never_made", "sayable"]
 
 _HINT: Final = "as it is, the node is a Task for an agent called 'transform_node'"
 
@@ -16,6 +16,13 @@ _HINT: Final = "as it is, the node is a Task for an agent called 'transform_node
 def sayable(node: Mapping[str, Any]) -> bool:
     """Whether a custom node is a transformation that the functions of the dialect can say."""
     return _is_transform(node) and not any(misfits(node, ""))
+
+
+def never_made(config: Mapping[str, Any]) -> str | None:
+    """Return what a transformation requires and never makes, None where it can succeed."""
+    if config.get("on_error", "fail") != "fail" or config.get("mappings"):
+        return None
+    return next(iter(config.get("output_schema", {}).get("required", ())), None)
 
 
 def misfits(node: Mapping[str, Any], pointer: str) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ from asl.core.values import Json
 from asl.dialects.terms import (
     ERROR,
     INPUT,
+    NOTHING,
     RESULT,
     Literal,
     Meanings,
@@ -186,6 +187,7 @@ class _Lowering:
                 read.assigned(each, caught=True),
             )
             for index, each in handlers(state, "Catch")
+            if read.caught(each) != NOTHING
         )
         exits = (*_rules(state, pointer, read), *_ends(state, pointer, read))
         return WorkStep(
@@ -230,8 +232,9 @@ class _JsonataState:
     def output(self) -> Term:
         """Return the data behind the state."""
         kind = self.state["Type"]
-        if "Output" in self.state:
-            return self.field(self.state["Output"])
+        output = self.field(self.state["Output"]) if "Output" in self.state else NOTHING
+        if output != NOTHING:
+            return output
         if kind == "Approval":
             return _DECIDED
         return Path(INPUT) if kind in _HANDS_ON else Path(RESULT)
@@ -245,7 +248,10 @@ class _JsonataState:
 
     def handed(self, rule: Mapping[str, Any]) -> Term | None:
         """Return the data that a rule of a Choice hands on."""
-        return read_field(rule["Output"], self.meanings, self.roots()) if "Output" in rule else None
+        if "Output" not in rule:
+            return None
+        found = read_field(rule["Output"], self.meanings, self.roots())
+        return None if found == NOTHING else found
 
     def caught(self, catcher: Mapping[str, Any]) -> Term:
         return self.field(catcher["Output"]) if "Output" in catcher else Path(ERROR)

@@ -20,6 +20,7 @@ __all__ = [
     "INDEX",
     "INPUT",
     "ITEM",
+    "NOTHING",
     "RESULT",
     "Call",
     "Choose",
@@ -196,6 +197,11 @@ Term: TypeAlias = (
     | Unknown
 )
 
+
+NOTHING: Final = Choose(Literal(False), Literal(None), None)
+"""No value: an object or a state has no member for it; a handler with it as its output is never
+taken.
+"""
 
 Meaning: TypeAlias = Callable[[tuple[Term, ...]], Term]
 """What a call of a function of a dialect computes, from its arguments."""

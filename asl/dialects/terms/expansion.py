@@ -6,7 +6,8 @@ from typing import Any
 
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.dialects.terms import Meanings
+from asl.dialects.expressions import query
+from asl.dialects.terms import NOTHING, Meanings, Term
 from asl.dialects.terms.jsonata import print_jsonata, read_jsonata
 from asl.expr.query_protocol import query_source
 
@@ -27,27 +28,53 @@ def expand_functions(
     Returns:
         The document; every other expression and field is unchanged.
     """
-    if not meanings:
-        return dict(value)
-    calls = re.compile(rf"\$(?:{'|'.join(map(re.escape, meanings))})\s*\(")
+    return _Expansion(meanings, report).document(value) if meanings else dict(value)
 
-    def expand(part: Json, pointer: str) -> Json:
+
+class _Expansion:
+    def __init__(self, meanings: Meanings, report: Callable[[str, str], None]) -> None:
+        self.meanings = meanings
+        self.report = report
+        self.calls = re.compile(rf"\$(?:{'|'.join(map(re.escape, meanings))})\s*\(")
+
+    def document(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            key: each if key == "Metadata" else self.expand(each, f"/{escape(key)}")
+            for key, each in value.items()
+        }
+
+    def expand(self, part: Json, pointer: str) -> Json:
         if isinstance(part, dict):
             return {
-                key: each if key == "Metadata" else expand(each, f"{pointer}/{escape(key)}")
+                key: self.expand(each, f"{pointer}/{escape(key)}")
                 for key, each in part.items()
+                if self.term(each) != NOTHING
             }
         if isinstance(part, list):
-            return [expand(each, f"{pointer}/{index}") for index, each in enumerate(part)]
-        source = query_source(part) if isinstance(part, str) else None
-        if source is None or not calls.search(source):
+            return [
+                self.expand(each, f"{pointer}/{index}")
+                for index, each in enumerate(part)
+                if not self.is_never_taken(each)
+            ]
+        term = self.term(part)
+        if term is None:
             return part
-        printed = print_jsonata(read_jsonata(source, meanings))
+        printed = print_jsonata(term)
         if printed is None:
-            report(pointer, source)
+            self.report(pointer, query_source(str(part)) or "")
             return part
-        return f"{{% {printed} %}}"
+        return query(printed)
 
-    found = expand(dict(value), "")
-    assert isinstance(found, dict)
-    return found
+    def is_never_taken(self, handler: Json) -> bool:
+        return (
+            isinstance(handler, dict)
+            and "ErrorEquals" in handler
+            and self.term(handler.get("Output")) == NOTHING
+        )
+
+    def term(self, value: Json) -> Term | None:
+        """Return the term of an expression that calls a function of the dialect."""
+        source = query_source(value) if isinstance(value, str) else None
+        if source is None or not self.calls.search(source):
+            return None
+        return read_jsonata(source, self.meanings)

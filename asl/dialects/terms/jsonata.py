@@ -10,6 +10,7 @@ from asl.dialects.terms import (
     INDEX,
     INPUT,
     ITEM,
+    NOTHING,
     RESULT,
     Call,
     Choose,
@@ -57,8 +58,9 @@ def read_field(
         roots: Terms in the place of paths of roots and variables, by root.
     """
     if isinstance(value, dict):
-        members = tuple((key, read_field(each, meanings, roots)) for key, each in value.items())
-        if all(isinstance(each, Literal) for _, each in members):
+        read = ((key, read_field(each, meanings, roots)) for key, each in value.items())
+        members = tuple((key, each) for key, each in read if each != NOTHING)
+        if len(members) == len(value) and all(isinstance(each, Literal) for _, each in members):
             return Literal(value)
         return Record(None, members)
     if isinstance(value, list):
@@ -171,7 +173,7 @@ class _Reader:
         if operator in ("and", "or"):
             return _joined(operator, left, right)
         if operator in _COMPARED:
-            return Comparison(operator, left, right)
+            return _part_test(operator, left, right) or Comparison(operator, left, right)
         if operator == "&":
             return concatenate(left, right)
         if operator in _ARITHMETIC:
@@ -262,6 +264,24 @@ def _position(node: Any) -> tuple[int, ...] | None:
             return None
         found.append(sign * int(value.value))
     return tuple(found)
+
+
+def _part_test(operator: str, left: Term, right: Term) -> Term | None:
+    """Return the test that a text begins or ends with another one."""
+    match left, right:
+        case Call("substring", (value, Literal(0), Literal(size))), Literal(str(part)):
+            pattern = f"{_plain(part)}*"
+        case Call("substring", (value, Literal(int(size)))), Literal(str(part)):
+            size, pattern = -size, f"*{_plain(part)}"
+        case _:
+            return None
+    same = operator == "=" and part and size == len(part)
+    return Call("matches", (value, Literal(pattern))) if same else None
+
+
+def _plain(text: str) -> str:
+    """Return a pattern that matches a text alone."""
+    return text.replace("\\", "\\\\").replace("*", "\\*")
 
 
 def _joined(operator: str, left: Term, right: Term) -> Term:
@@ -386,7 +406,7 @@ def _call(function: str, arguments: tuple[Term, ...], level: int) -> str:
         shown = f"{_print(left, own)} {function} {_print(right, own + 1)}"
         return _wrap(shown, own, level)
     if function == "matches" and isinstance(arguments[1], Literal):
-        return f"$contains({_print(arguments[0], 0)}, {_pattern(str(arguments[1].value))})"
+        return _matched(_print(arguments[0], 0), str(arguments[1].value), level)
     if function in ("lookup", "put"):
         if function == "lookup" and all(isinstance(each, Literal) for each in arguments[1:]):
             steps = tuple(each.value for each in arguments[1:] if isinstance(each, Literal))
@@ -395,10 +415,21 @@ def _call(function: str, arguments: tuple[Term, ...], level: int) -> str:
     return f"${function}({', '.join(_print(each, 0) for each in arguments)})"
 
 
-def _pattern(pattern: str) -> str:
-    """Return a pattern of a choice rule as a regular expression."""
-    pieces = ["".join(_escaped(each) for each in piece) for piece in literal_pieces(pattern)]
-    return "/^" + "[\\s\\S]*".join(pieces) + "$/"
+def _matched(value: str, pattern: str, level: int) -> str:
+    """Return the test of a text with a pattern of a choice rule."""
+    pieces = literal_pieces(pattern)
+    match pieces:
+        case [part, ""] if part:
+            shown = f"$substring({value}, 0, {len(part)}) = {literal(part)}"
+            return _wrap(shown, _COMPARE, level)
+        case ["", part] if part:
+            shown = f"$substring({value}, -{len(part)}) = {literal(part)}"
+            return _wrap(shown, _COMPARE, level)
+        case ["", part, ""] if part:
+            return f"$contains({value}, {literal(part)})"
+    escaped = ("".join(map(_escaped, piece)) for piece in pieces)
+    expression = r"[\s\S]*".join(escaped)
+    return f"$contains({value}, /^{expression}$/)"
 
 
 def _escaped(character: str) -> str:

@@ -28,6 +28,7 @@ __all__ = [
     "close_data",
     "context_of",
     "history",
+    "item_of",
     "join_branches",
     "last_object",
     "list_items",
@@ -96,6 +97,11 @@ def history(data: Json) -> Json:
     return open_data(data)[1].get("history", [])
 
 
+def item_of(data: Json) -> Json:
+    """Return the item of an iteration, null outside of one."""
+    return open_data(data)[1].get("item")
+
+
 def message(role: str, content: str, state: str | None = None) -> dict[str, Json]:
     """Return a message of the history."""
     found: dict[str, Json] = {"role": role, "content": content}
@@ -162,8 +168,8 @@ def store_result(data: Json, result: Json, state: str | None, flags: Flags) -> J
     Args:
         data: The data before the state.
         result: The result of the state.
-        state: Name of the state; None for a document without a message history.
-        flags: The flags of the state's `next`.
+        state: Name of the state; None without a message history.
+        flags: The flags of the state's `next`, and `history`: whether there are messages.
 
     Raises:
         StateError: CM.RecursionLimit after too many states.
@@ -178,7 +184,7 @@ def store_result(data: Json, result: Json, state: str | None, flags: Flags) -> J
         writes = [*_item_writes(kept, flags), *writes]
     if "writes" in kept:
         kept["writes"] = [*kept["writes"], *writes]
-    if state is None:
+    if state is None or flags.get("history") is False:
         kept.pop("history", None)
     else:
         _add_messages(kept, raw, state, flags, first=first)

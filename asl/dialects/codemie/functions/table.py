@@ -4,7 +4,7 @@ All are pure and bounded by their data; `docs/dialects/codemie.md` describes the
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from asl.core.dialect_parts import DialectFunction
 from asl.core.errors import StateError
@@ -24,15 +24,25 @@ from asl.expr.jsonata.javascript import UNDEFINED
 
 __all__ = ["TABLE"]
 
+NO_OPTIONS: Final[Mapping[str, Json]] = {}
 
-def _text(data: Json, template: Json, deep: bool = False) -> Json:
+
+Options: TypeAlias = Mapping[str, Json]
+"""Options of a function that reads names: `deep` to resolve placeholders within values, `from` for
+the places of the names in other languages.
+"""
+
+
+def _text(data: Json, template: Json, options: Options = NO_OPTIONS) -> Json:
+    text, scope = as_text(answer_of(template)), context_store.scope_of(data)
     with fail_beyond_limits():
-        return fill(as_text(answer_of(template)), context_store.scope_of(data), deep=deep)
+        return fill(text, scope, deep=bool(options.get("deep")))
 
 
-def _arguments(data: Json, arguments: Json, input_key: Json = None, deep: bool = False) -> Json:
+def _arguments(data: Json, arguments: Json, options: Options = NO_OPTIONS) -> Json:
     with fail_beyond_limits():
-        return _resolved(data, arguments, input_key, WorkMeter(), deep)
+        deep = bool(options.get("deep"))
+        return _resolved(data, arguments, options.get("input_key"), WorkMeter(), deep)
 
 
 def _resolved(
@@ -51,11 +61,11 @@ def _resolved(
     return {key: each for key, each in resolved.items() if each is not None}
 
 
-def _output(data: Json) -> Json:
+def _output(data: Json, key: str = "") -> Json:
     return context_store.last_object(data)
 
 
-def _holds(data: Json, condition: str) -> Json:
+def _holds(data: Json, condition: str, key: str = "") -> Json:
     found = parse_output(context_store.open_data(data)[1].get("last", ""))
     return isinstance(found, dict) and holds(condition, coerce_literals(found))
 
@@ -69,22 +79,26 @@ def _branch(data: Json, item: Json = UNDEFINED, include: Json = None) -> Json:
 
 
 _ROWS: Mapping[str, tuple[str, Callable[..., Any]]] = {
-    "text": ("<xxb?:s>", _text),
-    "arguments": ("<xo(sl)?b?:o>", _arguments),
+    "text": ("<xxo?:s>", _text),
+    "arguments": ("<xoo?:o>", _arguments),
     "context": ("<x:o>", context_store.context_of),
-    "history": ("<x:a>", context_store.history),
+    "history": ("<xs?:a>", lambda data, key="": context_store.history(data)),
+    "item": ("<xs?:x>", lambda data, key="": context_store.item_of(data)),
     "store": (
         "<xxx?o?:o>",
-        lambda data, result, state=None, flags=None: context_store.store_result(
-            data, answer_of(result), state, flags or {}
+        lambda data, result, state=None, flags=NO_OPTIONS: context_store.store_result(
+            data, answer_of(result), state, flags
         ),
     ),
     "step": ("<xn:o>", context_store.check_recursion_limit),
-    "output": ("<x:o>", _output),
-    "holds": ("<xs:b>", _holds),
-    "items": ("<xs:a>", context_store.list_items),
+    "output": ("<xs?:o>", _output),
+    "holds": ("<xss?:b>", _holds),
+    "items": ("<xss?:a>", lambda data, key, source="": context_store.list_items(data, key)),
     "branch": ("<xx?x?:o>", _branch),
-    "join": ("<xa:o>", context_store.join_branches),
+    "join": (
+        "<xaa?:o>",
+        lambda data, branches, keys=(): context_store.join_branches(data, branches),
+    ),
     "resume": (
         "<xxx?:o>",
         lambda data, record, state=None: context_store.resume_data(data, record, state),
@@ -102,7 +116,10 @@ _ROWS: Mapping[str, tuple[str, Callable[..., Any]]] = {
         "<xs:x>",
         lambda result, pointer: context_store.pick_part(answer_of(result), pointer),
     ),
-    "transform": ("<xo:x>", transforms.transform),
+    "transform": (
+        "<xoo?:x>",
+        lambda data, config, options=NO_OPTIONS: transforms.transform(data, config),
+    ),
 }
 """Signatures and functions by the name after `$codemie_`."""
 

@@ -24,6 +24,7 @@ from asl.dialects.terms import (
     Term,
     Text,
     as_text,
+    concatenate,
     paths_of,
 )
 from asl.expr.text_matching import literal_pieces
@@ -54,6 +55,8 @@ EXPRESSIBLE: Final = frozenset(
     (*_FUNCTIONS, "join", "lookup", "contains", "matches", "boolean", "type")
 )
 """The functions of JSONata that templates have, in values or in conditions."""
+_CHOICES: Final = 4
+"""Choices within a text that is written as JSON: each doubles it."""
 _MOST: Final = 8
 """Values that one `eq` compares with."""
 
@@ -185,6 +188,19 @@ class Printer:
             case Record(None, members):
                 parts = (f"{escaped(compact(key))}: {self._json(each)}" for key, each in members)
                 return f"{{{', '.join(parts)}}}"
+            case Items(items):
+                return f"[{', '.join(self._json(each) for each in items)}]"
+            case Choose(condition, then, otherwise) if otherwise is not None:
+                test, then_json, else_json = (
+                    self._condition(condition),
+                    self._json(then),
+                    self._json(otherwise),
+                )
+                return f"{{{{if {test}}}}}{then_json}{{{{else}}}}{else_json}{{{{end}}}}"
+            case Text(inner) if chosen := _choices(inner):
+                if len(chosen) > _CHOICES:
+                    raise _Unprintable
+                return self._json(_lifted(term, chosen[0]))
         return f"{{{{toJson {self._argument(term)}}}}}"
 
     # Conditions
@@ -273,6 +289,21 @@ class Printer:
         if first and last:
             tests.append(f"ge (len {value}) {len(first) + len(last)}")
         return _all(tests)
+
+
+def _choices(parts: tuple[Term, ...]) -> list[Choose]:
+    return [each for each in parts if isinstance(each, Choose) and each.otherwise is not None]
+
+
+def _lifted(text: Text, choice: Choose) -> Choose:
+    """Return a text with a choice in it as a choice between two texts."""
+
+    def chosen(value: Term | None) -> Term:
+        parts = (value if each is choice else each for each in text.parts)
+        found = concatenate(*(each for each in parts if each is not None))
+        return found if isinstance(found, Literal | Text) else Text((found,))
+
+    return Choose(choice.condition, chosen(choice.then), chosen(choice.otherwise))
 
 
 def _opened(value: dict[str, Json] | list[Json]) -> Term:

@@ -18,6 +18,7 @@ from asl.dialects.terms import (
     Path,
     Term,
     Unknown,
+    walk,
 )
 from asl.expr.text_matching import literal_pieces
 
@@ -76,7 +77,7 @@ class ConditionPrinter:
         match term:
             case Logic(operator, parts):
                 own = _OR if operator == "or" else _AND
-                parts = parts if operator == "or" else _unguarded(parts)
+                parts = parts if operator == "or" else self._unguarded(parts)
                 if len(parts) == 1:
                     return self._print(parts[0], level, counts=counts)
                 *before, last = parts
@@ -111,6 +112,32 @@ class ConditionPrinter:
             case Literal(bool(value)):
                 return repr(value)
         return self._value(term)
+
+    def _unguarded(self, parts: tuple[Term, ...]) -> tuple[Term, ...]:
+        """Return conditions without tests that a comparison behind them makes, too."""
+        compared = [
+            each.left
+            for each in parts
+            if isinstance(each, Comparison)
+            and each.operator not in ("!=", "in")
+            and _is_value(each)
+        ]
+        shaped = [
+            each.arguments[0]
+            for part in parts
+            for each in walk(part)
+            if isinstance(each, Call) and each.function in (*_SHAPING, "contains", "matches")
+        ]
+        found = []
+        for each in parts:
+            match each:
+                case Exists(value) if value in compared:
+                    continue
+                case Comparison("=", Call("type", (value,)), Literal("string")) if value in shaped:
+                    self.report("FL-COERCE", _FAILS)
+                    continue
+            found.append(each)
+        return tuple(found)
 
     def _value(self, term: Term) -> str:
         """Return a value that is compared."""
@@ -213,18 +240,6 @@ class ConditionPrinter:
         if counts:
             self.report("FL-COERCE", _FAILS)
         return test
-
-
-def _unguarded(parts: tuple[Term, ...]) -> tuple[Term, ...]:
-    """Return conditions without tests that a value is there, where a comparison says so, too."""
-    compared = [
-        each.left
-        for each in parts
-        if isinstance(each, Comparison) and each.operator not in ("!=", "in") and _is_value(each)
-    ]
-    return tuple(
-        each for each in parts if not isinstance(each, Exists) or each.value not in compared
-    )
 
 
 def _is_value(comparison: Comparison) -> bool:

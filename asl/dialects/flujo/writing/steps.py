@@ -27,7 +27,21 @@ from asl.dialects.flujo.writing.places import (
 from asl.dialects.flujo.writing.templates import print_input, print_text
 from asl.dialects.lowering import Flow, WorkStep
 from asl.dialects.names import lost_integration
-from asl.dialects.terms import INPUT, RESULT, Literal, Path, Record, Term, Text, placement
+from asl.dialects.terms import (
+    INPUT,
+    RESULT,
+    Call,
+    Choose,
+    Comparison,
+    Items,
+    Literal,
+    Logic,
+    Path,
+    Record,
+    Term,
+    Text,
+    placement,
+)
 
 __all__ = ["Body", "Step", "StepWriter", "failing_step", "failure_message"]
 
@@ -270,7 +284,7 @@ class StepWriter:
         self.losses.add("FL-PATHS", message, step.pointer, hint)
 
     def _map(self, step: WorkStep, environment: Environment, put: Put) -> list[Step]:
-        items = resolve(step.fields.get("Items", Path(INPUT)), environment)
+        items = _as_list(resolve(step.fields.get("Items", Path(INPUT)), environment))
         before, source = self._items(step, items)
         if source is None:
             source = "items"
@@ -330,6 +344,18 @@ class StepWriter:
 
 _SHOWN: Final = ("Title", "Description")
 _FILTERS: Final = ("InputPath", "OutputPath", "ResultSelector", "Assign")
+
+
+def _as_list(items: Term) -> Term:
+    """Return items without what turns a JSON text, or a single value, into a list."""
+    match items:
+        case Items(
+            (Choose(Logic("and", (Comparison("=", Call("type")), *_)), _, Path() as found),)
+        ):
+            return found
+        case Items((Choose(_, _, Choose(Comparison("=", Call("type")), Path() as found, _)),)):
+            return found
+    return items
 
 
 def _answer(field: str) -> tuple[tuple[str, Term], ...]:
