@@ -59,11 +59,6 @@ PREPARED: dict[str, Any] = {
 }
 """Answers of agents that a document needs to succeed, by name and number of the call."""
 LEFT = {
-    ("codemie/document-summaries.yaml", "amazon"),
-    ("codemie/nested-split.yaml", "amazon"),
-    ("codemie/revisions.yaml", "amazon"),
-    ("codemie/routing-per-item.yaml", "amazon"),
-    ("codemie/tools-and-pointers.yaml", "amazon"),
     ("contenox/seed-operators.json", "amazon"),
     ("contenox/seed-operators.json", "codemie"),
     ("contenox/seed-operators.json", "flujo"),

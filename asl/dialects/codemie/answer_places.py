@@ -16,7 +16,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.codemie.config import END, CodemieState, Config
 from asl.dialects.codemie.functions.conditions import parse
-from asl.dialects.codemie.functions.outputs import parse_schema
+from asl.dialects.codemie.functions.outputs import parse_output, parse_schema
 from asl.dialects.codemie.functions.placeholders import find_placeholders
 from asl.dialects.codemie.transforms import sayable
 from asl.dialects.names import FreshNames
@@ -109,7 +109,10 @@ class AnswerPlaces:
         if "custom_node_id" in state.value and sayable(actor):
             return frozenset(each["output_field"] for each in actor["config"].get("mappings", ()))
         schema = parse_schema(str(state.value.get("output_schema", "")))
-        return None if schema is None else frozenset(schema["properties"])
+        if schema is not None:
+            return frozenset(schema["properties"])
+        example = parse_output(str(state.value.get("output_schema", "")))
+        return frozenset(example) if isinstance(example, dict) else None
 
     # What a state reads
 

@@ -64,9 +64,15 @@ def restored(value: Mapping[str, Any]) -> dict[str, Json] | None:
 
 def workflow(value: Mapping[str, Any]) -> Config:
     """Return the workflow that a document was read from, which has it in its `Metadata`."""
-    config = value["Metadata"][METADATA]["config"]
+    about = value["Metadata"][METADATA]
     texts = dict(_texts(value))
-    return Config({**config, "states": [_with_task(each, texts) for each in config["states"]]}, "")
+    states = [_with_task(each, texts) for each in about["config"]["states"]]
+    return Config({**about["config"], "states": states}, _base(about))
+
+
+def _base(about: Mapping[str, Any]) -> str:
+    """Return the JSON Pointer of the workflow in its wrapping."""
+    return "/execution_config" if about.get("form") == "wrapped" else ""
 
 
 def owners(value: Mapping[str, Any]) -> Mapping[str, str]:
@@ -134,7 +140,7 @@ def lost(document: Document) -> Iterator[Finding]:
     about = kept(document.value)
     if about is None:
         return
-    base = "/execution_config" if about.get("form") == "wrapped" else ""
+    base = _base(about)
     config = about["config"]
     for key in _SETTINGS:
         if key in config:

@@ -112,12 +112,17 @@ class Expressions:
             case Choose(condition, then, otherwise):
                 last = Literal(None) if otherwise is None else otherwise
                 test = self.test(condition, _OR, failing=False)
-                return _wrapped(f"{self.value(then, 1)} if {test} else {self.value(last)}", 0, 1)
+                return _wrapped(f"{self.value(then, 1)} if {test} else {self.optional(last)}", 0, 1)
             case Call(function, arguments):
                 return self.called(function, arguments, level)
             case Comparison() | Exists() | Logic() | Negation():
                 return self.test(term, level, failing=False)
         raise Unsayable
+
+    def optional(self, term: Term) -> str:
+        """Return a term as an expression, None for a value that is missing; raises Unsayable."""
+        name = self.names.optional(term) if isinstance(term, Path) else None
+        return self.value(term) if name is None else name
 
     def shown(self, part: Term) -> str:
         """Return a part of a text, as a text."""

@@ -33,6 +33,9 @@ class Names(Protocol):
     def name(self, path: Path) -> str | None:
         """Return the expression for the value of a path, None if it has none."""
 
+    def optional(self, path: Path) -> str | None:
+        """Return the expression for the value of a path that may lead nowhere, if it has one."""
+
     def present(self, path: Path) -> tuple[str, Loss | None] | None:
         """Return the condition that a value is there, and what that does not say."""
 
@@ -64,6 +67,11 @@ class Output:
         if not steps or not is_name(steps[0]):
             return None
         return str(steps[0]) + "".join(f"[{each!r}]" for each in steps[1:])
+
+    def optional(self, path: Path) -> str | None:
+        """Return a value within the output, None where there is no such."""
+        name, present = self.name(path), self.present(path)
+        return name if name is None or present is None else f"({name} if {present[0]} else None)"
 
     def present(self, path: Path) -> tuple[str, Loss | None] | None:
         """Each step must lead to an object for the next one to be looked for."""
@@ -108,6 +116,10 @@ class Extracted:
             base = f"at_{base}" if not base or base[0].isdecimal() else base
             self.names[found] = self._taken.new(base)
         return self.names[found]
+
+    def optional(self, path: Path) -> str | None:
+        """Return the name of what is extracted, which is null if it is missing."""
+        return Extracted.name(self, path)
 
     def present(self, path: Path) -> tuple[str, Loss | None] | None:
         """What is missing is extracted as null."""

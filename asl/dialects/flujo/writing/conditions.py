@@ -1,6 +1,6 @@
 """Terms as conditions of a blueprint."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from asl.core.values import Json
@@ -122,19 +122,19 @@ class ConditionPrinter:
             and each.operator not in ("!=", "in")
             and _is_value(each)
         ]
-        shaped = [
-            each.arguments[0]
-            for part in parts
-            for each in walk(part)
-            if isinstance(each, Call) and each.function in (*_SHAPING, "contains", "matches")
+        read = [each for part in parts for each in _texts_read(part)]
+        negated = [
+            each for part in parts if isinstance(part, Negation) for each in _texts_read(part)
         ]
-        found = []
+        found: list[Term] = []
         for each in parts:
             match each:
                 case Exists(value) if value in compared:
                     continue
-                case Comparison("=", Call("type", (value,)), Literal("string")) if value in shaped:
+                case Comparison("=", Call("type", (value,)), Literal("string")) if value in read:
                     self.report("FL-COERCE", _FAILS)
+                    if value in negated:
+                        found.append(Exists(value))
                     continue
             found.append(each)
         return tuple(found)
@@ -240,6 +240,13 @@ class ConditionPrinter:
         if counts:
             self.report("FL-COERCE", _FAILS)
         return test
+
+
+def _texts_read(term: Term) -> Iterator[Term]:
+    """Yield the values that a condition reads as texts."""
+    for each in walk(term):
+        if isinstance(each, Call) and each.function in (*_SHAPING, "contains", "matches"):
+            yield each.arguments[0]
 
 
 def _is_value(comparison: Comparison) -> bool:
