@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from inspect import Parameter, signature
-from typing import Any, Final, NamedTuple, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict, TypeVar
 
 from asl.agents.function import function_agent, is_awaited
 from asl.agents.registry import AgentRegistry
@@ -40,6 +40,9 @@ from asl.states.map_data import Bucket
 from asl.states.numbers import parse_amount
 from asl.stores.checkpoint_folder import CheckpointFolder
 
+if TYPE_CHECKING:
+    from asl.aws import Integrations
+
 __all__ = [
     "NO_INPUT",
     "Bindings",
@@ -67,8 +70,8 @@ class Bindings(TypedDict, total=False):
 
     `help(asl.run)` explains each: `agents`, `resources`, `mocks`, `tools`, `tokens`, `workflows`,
     `prices`, `buckets`, `pools`, `memory`, `approvals`, `notify`, `request_link`, `listener`,
-    `sinks`, `checkpoints`, `policy` and `middleware`. None means absent. A function that passes
-    them on takes `**bindings: Unpack[asl.Bindings]`.
+    `sinks`, `checkpoints`, `policy`, `middleware` and `aws`. None means absent. A function that
+    passes them on takes `**bindings: Unpack[asl.Bindings]`.
     """
 
     agents: Mapping[str, Any] | None
@@ -89,6 +92,7 @@ class Bindings(TypedDict, total=False):
     checkpoints: Mapping[str, Any] | None
     policy: str | os.PathLike[str] | Mapping[str, Any] | None
     middleware: Sequence[Middleware] | None
+    aws: Integrations | None
 
 
 class NoOptions(TypedDict):
@@ -199,6 +203,9 @@ def bind(
     if (policy := bindings.get("policy")) is not None:
         services.policy = _policy(policy)
     services.middleware = tuple(bindings.get("middleware") or ())
+    integrations = bindings.get("aws")
+    if integrations is not None:
+        services.aws = _integrations(integrations).agent
     _ask(services, bindings.get("approvals"), bindings.get("notify"))
     if (link := bindings.get("request_link")) is not None:
         from asl.notifiers import request_link
@@ -210,6 +217,7 @@ def bind(
         bindings.get("mocks"),
         partial(aws_service_agent, services),
         bindings.get("tools"),
+        fallback=services.aws,
         aws=program is not None and program.profile.aws,
         definitions=_definitions(services),
     )
@@ -315,6 +323,14 @@ def _ask(services: Services, approvals: Any, notify: Any) -> None:
                 f"'approvals' must be a function that takes a request, got {approvals!r}"
             )
         services.approvals = function_agent(approvals)
+
+
+def _integrations(given: object) -> Integrations:
+    from asl.aws import Integrations
+
+    if not isinstance(given, Integrations):
+        raise AslError(f"'aws' must be an asl.aws.integrations(...), got {given!r}")
+    return given
 
 
 def _policy(policy: object) -> OperatorPolicy:

@@ -17,6 +17,7 @@
       AskTheBoss: {raise: {Error: OutOfOffice}}      # by the name of the Task state
     memory:
       redis: "redis://:${env:REDIS_PASSWORD}@cache"  # by the backend that documents name
+    aws: {endpoint: "http://127.0.0.1:4566"}         # calls of AWS's services
 
 A file without any of these keys is the mapping of `agents` itself. The kinds of agents are in the
 table `KINDS`; `${env:NAME}` and `${file:PATH}` are secrets (`asl.agents.secrets`).
@@ -73,7 +74,7 @@ KINDS: Mapping[str, AgentKind] = MappingProxyType(
 
 
 WITH_AGENTS = ("agents", "resources", "mocks")
-SECTIONS = (*WITH_AGENTS, "tools", "servers", "memory")
+SECTIONS = (*WITH_AGENTS, "tools", "servers", "memory", "aws")
 
 
 class InvalidAgents(InvalidDocument):

@@ -27,12 +27,14 @@ class LambdaService(Agent):
     Args:
         function: Returns the handler of a function by its name or ARN, with or without a
             qualifier; None if there is no handler.
+        other: Performs requests for functions without a handler; None to fail them.
     """
 
     needs_loop = True
 
-    def __init__(self, function: Callable[[str], Agent | None]) -> None:
+    def __init__(self, function: Callable[[str], Agent | None], other: Agent | None = None) -> None:
         self.function = function
+        self.other = other
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Call the function and return the service's response.
@@ -49,6 +51,8 @@ class LambdaService(Agent):
         request = payload if isinstance(payload, dict) else {}
         name = _qualified_name(request)
         agent = None if name is None else self.function(name)
+        if agent is None and self.other is not None:
+            return await call.performer.reach(self.other, payload, call)
         if name is None or agent is None:
             given = request.get("FunctionName")
             shown = repr(given) if isinstance(given, str) else type_name(given)

@@ -24,6 +24,8 @@ from asl.states.calls import Target, is_function
 __all__ = ["AgentRegistry", "FileBindings"]
 
 Bindings = Mapping[str, Any]
+Offer = Callable[[Target], Agent | None]
+"""Returns an agent for a target, None for none."""
 
 FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:"
 """The prefix of the ARN of a function that a request names without one."""
@@ -40,6 +42,8 @@ class FileBindings:
     servers: dict[str, Any] = field(default_factory=dict)
     memory: dict[str, Any] = field(default_factory=dict, repr=False)
     """As `asl.run` takes it; the places may hold secrets."""
+    aws: dict[str, Any] = field(default_factory=dict)
+    """Settings for calls of AWS's services; empty if they are not switched on."""
 
     def __or__(self, other: "FileBindings") -> "FileBindings":
         """Return the bindings of both; those of *other* win."""
@@ -65,7 +69,8 @@ class AgentRegistry:
     `mocks` are bound to the names of Task states and win over everything else. A resource is looked
     up by its whole name, then without integration pattern or alias, then in the patterns; the
     pattern with the most literal characters wins. Bound functions also serve `lambda:invoke`,
-    unless that is bound itself. *services* offers agents for other resources.
+    unless that is bound itself. *services* offers agents for other resources, *fallback* for those
+    that have no binding at all.
     """
 
     def __init__(
@@ -73,9 +78,10 @@ class AgentRegistry:
         agents: Bindings | None = None,
         resources: Bindings | None = None,
         mocks: Bindings | None = None,
-        services: Callable[[Target], Agent | None] | None = None,
+        services: Offer | None = None,
         tools: Bindings | None = None,
         *,
+        fallback: Offer | None = None,
         aws: bool = False,
         definitions: Mapping[str, AgentDefinition] = NoDefinitions,
     ) -> None:
@@ -90,6 +96,7 @@ class AgentRegistry:
         self.mocks = _bound(mocks, held)
         self.resources = _bound(resources, held)
         self.services = services
+        self.fallback = fallback
         self.tools = _boxes(tools, held)
         """The listings of the tools of the run, by name."""
         patterns = [name for name in self.resources if "*" in name]
@@ -105,6 +112,7 @@ class AgentRegistry:
             self.resources,
             None,
             self.services,
+            fallback=self.fallback,
             aws=self.aws,
             definitions=self.definitions,
         )
@@ -127,6 +135,16 @@ class AgentRegistry:
         return CallbackHandler(agent) if by_token else agent
 
     def _resource(self, target: Target) -> Agent | None:
+        """Return the agent of a resource, None without one."""
+        other = None if self.fallback is None else self.fallback(target)
+        found = self._bound_resource(target)
+        if found is None and target.invokes and any(map(is_function, self.resources)):
+            from asl.agents.lambda_service import LambdaService
+
+            return LambdaService(partial(self._function, target.state), other)
+        return other if found is None else found
+
+    def _bound_resource(self, target: Target) -> Agent | None:
         names = (target.name, target.base)
         for name in names:
             if name in self.resources:
@@ -137,10 +155,6 @@ class AgentRegistry:
         for matches, agent in self.patterns:
             if any(map(matches, names)):
                 return agent
-        if target.invokes and any(map(is_function, self.resources)):
-            from asl.agents.lambda_service import LambdaService
-
-            return LambdaService(partial(self._function, target.state))
         return None
 
     def _function(self, state: str, name: str) -> Agent | None:
@@ -153,7 +167,7 @@ class AgentRegistry:
         return self._handler(Target("resource", f"{arn}{colon}{qualifier}", state))
 
     def _handler(self, target: Target) -> Agent | None:
-        agent = self._resource(target)
+        agent = self._bound_resource(target)
         return None if agent is None else agent.bound_to(target, aws=self.aws)
 
     def _unknown(self, target: Target) -> str:

@@ -33,6 +33,7 @@ from asl.engine.memory import Memory
 from asl.program import Program
 
 if TYPE_CHECKING:
+    from asl.aws import Integrations
     from asl.executions import Store
 
 __all__ = [
@@ -122,6 +123,16 @@ _OPTIONS = (
         multiple=True,
         help="Operator policy: the tools, hosts, files and images that documents may use.",
     ),
+    click.option(
+        "--aws", is_flag=True, help="Call AWS for resources and buckets without a binding."
+    ),
+    click.option(
+        "--aws-endpoint",
+        "aws_endpoints",
+        metavar="URL",
+        multiple=True,
+        help="The same at the address of an emulator, such as http://127.0.0.1:4566.",
+    ),
 )
 
 
@@ -136,7 +147,7 @@ _FLAGS = (
         "--notify",
         "--request-link",
     ),
-    *("--memory", "--pool", "--sink", "--policy"),
+    *("--memory", "--pool", "--sink", "--policy", "--aws", "--aws-endpoint"),
 )
 """The options in the order of the fields of `BindingOptions`."""
 _PASSWORD = lazy_pattern("://[^/@]*:[^/@]*@")
@@ -157,6 +168,8 @@ class BindingOptions(NamedTuple):
     pool_pairs: tuple[str, ...]
     sink_pairs: tuple[str, ...]
     policy_files: tuple[str, ...]
+    aws: bool
+    aws_endpoints: tuple[str, ...]
 
     @property
     def options(self) -> list[str]:
@@ -221,7 +234,24 @@ class BindingOptions(NamedTuple):
             "pools": dict(split_pair(each, "NAME=AMOUNT", "--pool") for each in self.pool_pairs),
             "sinks": _named_sinks(self.sink_pairs),
             "policy": self.policy_files[-1] if self.policy_files else None,
+            "aws": self._integrations(bound.aws),
         }
+
+    def _integrations(self, settings: Mapping[str, Any]) -> "Integrations | None":
+        """Return the calls of AWS's services; None if neither an option nor a file asks for them.
+
+        Args:
+            settings: The section `aws` of the agents files.
+        """
+        if not (self.aws or self.aws_endpoints or settings):
+            return None
+        from asl.aws import integrations
+
+        return integrations(
+            endpoint_url=[settings.get("endpoint"), *self.aws_endpoints][-1],
+            region=settings.get("region"),
+            services=settings.get("services"),
+        )
 
 
 def binding_options(command: Command) -> Command:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypedDict
 
@@ -31,6 +31,7 @@ from asl.core.errors import DocumentNotFound
 from asl.core.profile import Profile
 from asl.core.render.formats import RENDERERS
 from asl.core.render.text import render_text
+from asl.core.values import Json
 from asl.documents.defined_agents import check_bound
 
 __all__ = ["check_command"]
@@ -187,7 +188,7 @@ def _of_document(
         document,
         profile,
         agents=bound.agents,
-        resources=bound.resources,
+        resources=[*bound.resources, *_performed(bound.aws)],
         workflows=workflows,
         tools={**bound.servers, **bound.tools},
         **settings,
@@ -195,6 +196,15 @@ def _of_document(
     yield report
     if defined:
         yield defined
+
+
+def _performed(settings: Mapping[str, Json]) -> list[str]:
+    """Return the patterns of the resources that the settings of an agents file switch on."""
+    if not settings:
+        return []
+    from asl.aws.integrations import resource_patterns
+
+    return resource_patterns(settings.get("services"))
 
 
 def _without_repeats(reports: Iterable[Report]) -> list[Report]:

@@ -183,6 +183,7 @@ def run_command(
     served = [
         *(STARTS if bound["workflows"] else ()),
         *(() if store_file is None else (ACTIVITIES,)),
+        *(() if bound["aws"] is None else bound["aws"].patterns),
     ]
     read_as = select_profile(profile, quotas)
     program = _compile(

@@ -51,6 +51,8 @@ class StartExecutionService:
 
     def __init__(self, services: Services, target: Target) -> None:
         self.services = services
+        self.other = None if services.aws is None else services.aws(target)
+        """Starts executions of other workflows; None to refuse them."""
         self.pattern = target.pattern
         self.sdk = ":aws-sdk:" in target.name
         self.express = target.base.endswith("startSyncExecution")
@@ -62,6 +64,8 @@ class StartExecutionService:
             RaisedError: AWS refuses the request, or the execution failed.
         """
         services = self.services
+        if self.other is not None and not self._is_known(payload):
+            return await call.performer.reach(self.other, payload, call)
         child = self._child(payload, call)
         self._admit(runtime, child, call)
         awaited = self.express or self.pattern in (".sync", ".sync:2")
@@ -162,21 +166,30 @@ class StartExecutionService:
 
     def _workflow(self, arn: str, call: Call) -> tuple[Program, str, str | None]:
         """Find the workflow of an ARN: by the whole ARN, without its qualifier, or by its name."""
-        workflows = self.services.workflows or {}
         form = _WORKFLOW.fullmatch(arn)
-        if form is None:
-            if arn in workflows:
-                return workflows[arn], f"{ARN}:stateMachine:{arn}", None
-            raise self._refused(call, "InvalidArn", f"Invalid Arn: '{arn}'")
-        for key in (arn, form[1], form[2]):
-            if key in workflows:
-                return workflows[key], form[1], form[3]
-        found = self.services.registered_program and self.services.registered_program(arn)
+        found = self._found(arn)
         if found is not None:
-            return found, form[1], form[3]
+            return found, *((form[1], form[3]) if form else (f"{ARN}:stateMachine:{arn}", None))
+        if form is None:
+            raise self._refused(call, "InvalidArn", f"Invalid Arn: '{arn}'")
         raise self._refused(
             call, "StateMachineDoesNotExist", f"State Machine Does Not Exist: '{arn}'"
         )
+
+    def _found(self, arn: str) -> Program | None:
+        """Return the workflow of an ARN, None if it is neither bound nor registered."""
+        workflows = self.services.workflows or {}
+        form = _WORKFLOW.fullmatch(arn)
+        for key in (arn,) if form is None else (arn, form[1], form[2]):
+            if key in workflows:
+                return workflows[key]
+        registered = self.services.registered_program
+        return None if form is None or registered is None else registered(arn)
+
+    def _is_known(self, payload: Json) -> bool:
+        """Return whether a request names a workflow of the run."""
+        arn = payload.get("StateMachineArn") if type(payload) is dict else None
+        return type(arn) is str and self._found(arn) is not None
 
     def _input(self, value: Json, call: Call) -> tuple[Json, str]:
         """Return the input and its JSON text; a string is taken as JSON text."""

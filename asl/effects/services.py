@@ -26,6 +26,7 @@ from asl.engine.result import Result
 from asl.engine.tools import ListTools
 from asl.engine.usage import Price
 from asl.program import Program
+from asl.states.calls import Target
 from asl.states.errors import Suspension
 
 if TYPE_CHECKING:
@@ -90,6 +91,10 @@ class Services:
 
     registered_program: Callable[[str], Program | None] | None = None
     """Returns the program of the registered state machine of an ARN; None without a registry."""
+
+    aws: Callable[[Target], Agent | None] | None = None
+    """Returns the agent that performs a resource by calls of AWS's services; None if these calls
+    are not switched on."""
 
     policy: OperatorPolicy | None = None
     """The operator's policy, None without one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from asl.bindings import (
     NO_INPUT,
@@ -34,6 +34,9 @@ from asl.engine.execution import Identity
 from asl.engine.memory import Memory
 from asl.engine.result import Result
 from asl.program import Program
+
+if TYPE_CHECKING:
+    from asl.aws import Integrations
 
 __all__ = ["arun", "run", "run_apart"]
 
@@ -67,6 +70,7 @@ def run(
     checkpoints: Mapping[str, Any] | None = None,
     policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     middleware: Sequence[Middleware] | None = None,
+    aws: Integrations | None = None,
     **unknown: Unpack[NoOptions],
 ) -> Result:
     """Run a workflow to its end and return the result; blocks the caller.
@@ -124,6 +128,8 @@ def run(
             files, and the images and folders of sandboxes.
         middleware: Async functions `(effect, proceed)` around each call, timer, request and child
             execution, the outermost first (`asl.Middleware`).
+        aws: Calls of AWS's services for resources and buckets without a binding
+            (`asl.aws.integrations()`); None, the default, for no call.
 
     Returns:
         The result: `status`, `output`, `error`, `cause`, `events`, `usage` and more.
@@ -162,6 +168,7 @@ def run(
         "checkpoints": checkpoints,
         "policy": policy,
         "middleware": middleware,
+        "aws": aws,
     }
     chosen = resolve_clock(clock)
     work = _execution(
