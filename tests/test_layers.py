@@ -72,10 +72,11 @@ HEAVY = {
 }
 MAY_BE_HEAVY = {
     "asl.agents.child_process": {"asyncio"},
+    "asl.cli.serve": {"asyncio"},
     "asl.cli.worker": {"asyncio"},
     **{
         f"asl.service.{name}": {"asyncio"}
-        for name in ("activities", "client", "definitions", "executions")
+        for name in ("activities", "client", "definitions", "executions", "http")
     },
     "asl.executions.runner": {"asyncio"},
     "asl.stores.group_commit": {"asyncio"},
@@ -346,6 +347,8 @@ LATE = {
     "asl.engine.map_run": "distributed Maps",
     "asl.executions": "executions in a store, which a run in memory lacks",
     "asl.executions.runner": "asyncio: needed by those who run what is due",
+    "asl.service.http": "starlette, of the extra server",
+    "asl.service.server": "uvicorn, of the extra server",
     "asl.expr.jsonata": "the query language, which a document in JSONPath lacks",
     "asl.expr.jsonata.library": "the library jsonata",
     "asl.graphs": "drawings and plans",

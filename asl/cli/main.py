@@ -54,6 +54,7 @@ SECTIONS = {
         "test-state": _Row("test_state", "Run a single state, like TestState of AWS."),
     },
     "Executions in a store": {
+        "serve": _Row("serve", "Serve the API of AWS Step Functions."),
         "worker": _Row("worker", "Run the executions of a store until stopped."),
         "ls": _Row("listings", "List executions."),
         "show": _Row("show", "Show an execution and its history."),

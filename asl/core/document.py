@@ -88,7 +88,8 @@ class Composition(NamedTuple):
 class Document:
     """A value, the text it was read from, and its dialect.
 
-    `resource` is the name of the state machine within its template, `deployed` its name in ARNs.
+    `resource` is the name of the state machine within its template, `deployed` its name in ARNs,
+    `express` whether it is deployed as an express workflow.
     `siblings` reads the other state machines of the template, by both names. `findings` were found
     while reading. `_written` is the parsed text if it was built from the source. `hints` maps texts
     that are wrong as a resource name to a correction.
@@ -105,6 +106,7 @@ class Document:
     deployed: str | None = None
     hints: Mapping[str, str] = field(default_factory=dict)
     siblings: Callable[[], Mapping[str, Document]] | None = None
+    express: bool = False
 
     def __repr__(self) -> str:
         return f"<Document {self.name!r} in {self.dialect}>"

@@ -6,12 +6,14 @@ the status 400 and the members `__type` and `message`.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import re
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
 import orjson
 from starlette.applications import Starlette
@@ -25,8 +27,9 @@ from asl.service.arns import Scope
 from asl.service.errors import ServiceError
 from asl.service.operations import perform
 from asl.service.service import ACCOUNT, REGION, StatesService
+from asl.service.signatures import check_signature
 
-__all__ = ["aws_application", "scope_of"]
+__all__ = ["AwsEndpoint", "aws_application", "scope_of"]
 
 TARGET: Final = "AWSStepFunctions."
 MEDIA_TYPE: Final = "application/x-amz-json-1.0"
@@ -61,18 +64,31 @@ class AwsEndpoint:
     Args:
         service: Performs the operations.
         account: Account of requests that name none.
+        region: Region of requests without a signature.
+        keys: Secret access keys by access key id; None to accept any credentials.
     """
 
-    def __init__(self, service: StatesService, account: str = ACCOUNT) -> None:
+    def __init__(
+        self,
+        service: StatesService,
+        account: str = ACCOUNT,
+        region: str = REGION,
+        keys: Mapping[str, str] | None = None,
+    ) -> None:
         self.service = service
         self.account = account
+        self.region = region
+        self.keys = keys
 
     async def answer(self, request: Request) -> Response:
         """Return the response to a request."""
         try:
-            name, body = _operation(request.headers), await _body(request)
-            scope = scope_of(request.headers.get("authorization"), self.account)
-            answer = await perform(self.service, name, body, scope)
+            body = await _body(request)
+            if self.keys is not None:
+                check_signature(request.headers, body, self.keys, time.time())
+            name = _operation(request.headers)
+            scope = scope_of(request.headers.get("authorization"), self.account, self.region)
+            answer = await perform(self.service, name, _parsed(body), scope)
         except ServiceError as refusal:
             return _response(refusal.to_json(), refusal.status)
         except ClientDisconnect:
@@ -96,11 +112,11 @@ def _operation(headers: Mapping[str, str]) -> str:
     return target.removeprefix(TARGET)
 
 
-async def _body(request: Request) -> Json:
-    """Return the parsed body of a request, which is read within bounds.
+async def _body(request: Request) -> bytes:
+    """Return the body of a request, which is read within bounds.
 
     Raises:
-        ServiceError: It is too large or no JSON object.
+        ServiceError: It is too large.
     """
     parts, size = [], 0
     async for part in request.stream():
@@ -109,8 +125,17 @@ async def _body(request: Request) -> Json:
             message = f"a request has at most {LARGEST_BODY} bytes"
             raise ServiceError("RequestEntityTooLargeException", message, status=413)
         parts.append(part)
+    return b"".join(parts)
+
+
+def _parsed(text: bytes) -> Json:
+    """Return the JSON object of a body.
+
+    Raises:
+        ServiceError: It is no JSON object.
+    """
     try:
-        body: Json = orjson.loads(b"".join(parts) or b"{}")
+        body: Json = orjson.loads(text or b"{}")
     except orjson.JSONDecodeError:
         body = None
     if not isinstance(body, dict):
@@ -129,20 +154,28 @@ def _request_id() -> str:
 
 
 def aws_application(
-    service: StatesService, account: str = ACCOUNT, *, concurrency: int = CONCURRENCY
+    endpoint: AwsEndpoint,
+    *,
+    concurrency: int = CONCURRENCY,
+    background: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> Starlette:
-    """Return an ASGI application with the endpoint and a runner of the store.
+    """Return an ASGI application with the endpoint and a runner of its store.
 
     Args:
-        service: Performs the operations.
-        account: Account of requests that name none.
+        endpoint: The endpoint.
         concurrency: Maximum number of executions that run at the same time.
+        background: Further work while the application runs, such as watching files; it is
+            cancelled at the end.
     """
 
     @asynccontextmanager
     async def lifespan(application: Starlette) -> AsyncIterator[None]:
-        async with service.store.runner(concurrency=concurrency):
-            yield
+        task = None if background is None else asyncio.create_task(background())
+        try:
+            async with endpoint.service.store.runner(concurrency=concurrency):
+                yield
+        finally:
+            if task is not None:
+                task.cancel()
 
-    route = Route("/", AwsEndpoint(service, account).answer, methods=["POST"])
-    return Starlette(routes=[route], lifespan=lifespan)
+    return Starlette(routes=[Route("/", endpoint.answer, methods=["POST"])], lifespan=lifespan)

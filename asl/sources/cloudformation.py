@@ -31,6 +31,8 @@ OBJECT, STRING, FILE, BUCKET = (
     "DefinitionUri",
     "DefinitionS3Location",
 )
+TYPES: Final = ("StateMachineType", "Type")
+"""Properties with the type of a state machine: of CloudFormation, and of SAM."""
 DEFINITIONS: Final = (OBJECT, STRING, FILE, BUCKET)
 """Alternative properties for the definition of a state machine."""
 
@@ -75,6 +77,15 @@ class CloudFormationTemplate:
         made = RESOURCES[self.value["Resources"][name]["Type"]]
         resolver = Resolver(self.value, self.span, self.source, context)
         return resolver.resource_name(name, made) or name
+
+    def is_express(self, name: str, context: ReadContext) -> bool:
+        """Return whether a state machine is of the type EXPRESS."""
+        machine = _Machine(self, name, context)
+        for field in TYPES:
+            if field in machine.properties:
+                place = machine.span.member(field) or machine.span
+                return bool(machine.resolver.string(machine.properties[field], place) == "EXPRESS")
+        return False
 
     @property
     def notes(self) -> Iterator[Note]:

@@ -67,6 +67,12 @@ class ServerlessTemplate:
         made = RESOURCES["AWS::StepFunctions::StateMachine"]
         return variables.resolver(self.source).resource_name(logical, made) or name
 
+    def is_express(self, name: str, context: ReadContext) -> bool:
+        """Return whether a state machine is of the type EXPRESS."""
+        variables = _Variables(self, context)
+        machine = variables.follow(variables.machines().member(name))
+        return machine.has("type") and variables.follow(machine.member("type")).value == "EXPRESS"
+
     @property
     def notes(self) -> Iterator[Note]:
         """Yield the faults of the file outside its definitions."""

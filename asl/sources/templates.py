@@ -65,6 +65,9 @@ class Template(Protocol):
     def deployed_name(self, name: str, context: ReadContext) -> str:
         """Return the name of a state machine in ARNs."""
 
+    def is_express(self, name: str, context: ReadContext) -> bool:
+        """Return whether a state machine is of the type EXPRESS."""
+
     @property
     def hints(self) -> Mapping[str, str]:
         """Expressions to use instead of literal resource names, by resource."""
@@ -130,14 +133,21 @@ def load(template: Template, resource: str | None, given: ReadOptions) -> Docume
     chosen = _choose_machine(template, resource)
     with _limit_reference_chains(template.source):
         document = template.document(chosen, reading)
-        deployed = template.deployed_name(
-            chosen, ReadContext(given.values, given.limits, given.root)
-        )
+        document = _deployed(document, template, chosen, given)
     return replace(
         _add_unused_findings(document, given.variables, reading),
-        deployed=deployed,
-        hints=template.hints,
         siblings=partial(_siblings, template, chosen, given),
+    )
+
+
+def _deployed(document: Document, template: Template, name: str, given: ReadOptions) -> Document:
+    """Return a document with the name and the type of its deployed state machine."""
+    reading = ReadContext(given.values, given.limits, given.root)
+    return replace(
+        document,
+        deployed=template.deployed_name(name, reading),
+        express=template.is_express(name, reading),
+        hints=template.hints,
     )
 
 
@@ -172,7 +182,7 @@ def load_each(
         reading.notes.update(dict.fromkeys(() if read else template.notes))
         try:
             with _limit_reference_chains(template.source):
-                read.append(replace(template.document(each, reading), hints=template.hints))
+                read.append(_deployed(template.document(each, reading), template, each, given))
         except InvalidDocument as refusal:
             read.append(refusal)
     if isinstance(read[-1], Document):

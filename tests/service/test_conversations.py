@@ -22,13 +22,13 @@ VERIFIED = [each for each in CASES if each.is_verified]
 def client() -> Iterator[Any]:
     from botocore.config import Config
 
-    from asl.service.http import aws_application
+    from asl.service.http import AwsEndpoint, aws_application
     from asl.service.server import serving
     from asl.service.service import StatesService
 
     with (
         Store("memory:", tokens=asl.TaskTokens()) as store,
-        serving(aws_application(StatesService(store))) as url,
+        serving(aws_application(AwsEndpoint(StatesService(store)))) as url,
     ):
         yield boto3.client(
             "stepfunctions",

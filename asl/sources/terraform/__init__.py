@@ -52,6 +52,15 @@ class TerraformTemplate:
         """Return the name of a state machine in ARNs: that of its block or module."""
         return instance_name(name.removeprefix("module."))
 
+    def is_express(self, name: str, context: ReadContext) -> bool:
+        """Return whether a state machine is of the type EXPRESS."""
+        block, names = self.instances[name]
+        node = block.body.attributes.get("type")
+        if node is None:
+            return False
+        evaluator, scope = Evaluator(self.folder, context), Scope(self.source).extend(names)
+        return str(evaluator.value(node, scope).value) == "EXPRESS"
+
     def block_instances(
         self, block: syntax.HclBlock, base: str, context: ReadContext
     ) -> Iterator[tuple[str, Instance]]:

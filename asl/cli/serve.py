@@ -1,0 +1,300 @@
+"""`asl serve`: Step Functions as a service on this machine."""
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import click
+
+from asl.agents.file import is_agents_file
+from asl.cli import console
+from asl.cli.arguments import (
+    Origin,
+    origin_options,
+    read_documents,
+    read_folder,
+)
+from asl.cli.binding_options import BindingOptions, binding_options
+from asl.cli.console import Exit
+from asl.core.diagnostics import InvalidDocument, Report
+from asl.core.document import Document
+from asl.core.errors import AslError
+from asl.core.profile import Profile
+from asl.core.render.text import render_text
+from asl.documents.checking import check
+from asl.effects.task_tokens import TaskTokens
+from asl.executions import Store
+from asl.service.arns import Scope
+from asl.service.errors import ServiceError
+from asl.service.operations import perform
+from asl.service.service import ACCOUNT, REGION, StatesService
+
+__all__ = ["serve_command"]
+
+ROLE: Final = "role/local"
+WATCH: Final = 0.5
+"""Seconds between two looks at the watched files."""
+
+
+class Listening(NamedTuple):
+    """Where the server listens, and whom it serves."""
+
+    host: str
+    port: int
+    account: str
+    region: str
+    keys: Mapping[str, str] | None
+
+
+def _keys(
+    ctx: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]
+) -> Mapping[str, str] | None:
+    """Return the secret keys by access key id; None without any."""
+    for pair in pairs:
+        if "=" not in pair.strip("="):
+            raise click.BadParameter("write ACCESS_KEY_ID=SECRET", param_hint="--require-auth")
+    return dict(pair.split("=", 1) for pair in pairs) or None
+
+
+@click.command("serve")
+@click.argument("documents", metavar="[DOC...]", nargs=-1)
+@click.option(
+    "--store",
+    "store_file",
+    metavar="FILE",
+    help="Store of executions; by default in memory, until the server ends.",
+)
+@click.option(
+    "--host",
+    metavar="ADDRESS",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on.",
+)
+@click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    default=8083,
+    show_default=True,
+    help="Port to listen on; 0 for a free one.",
+)
+@click.option(
+    "--account", metavar="ID", default=ACCOUNT, show_default=True, help="Account of the ARNs."
+)
+@click.option(
+    "--region", metavar="NAME", default=REGION, show_default=True, help="Region of the ARNs."
+)
+@click.option(
+    "--require-auth",
+    "keys",
+    metavar="ID=SECRET",
+    multiple=True,
+    callback=_keys,
+    help="Accept only requests that are signed with this access key.",
+)
+@click.option(
+    "--concurrency",
+    metavar="N",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="Maximum number of concurrent executions.",
+)
+@click.option("--watch", is_flag=True, help="Check and replace definitions when files change.")
+@origin_options
+@binding_options
+def serve_command(
+    documents: tuple[str, ...],
+    store_file: str | None,
+    host: str,
+    port: int,
+    account: str,
+    region: str,
+    keys: Mapping[str, str] | None,
+    concurrency: int,
+    watch: bool,
+    origin: Origin,
+    binding: BindingOptions,
+) -> Exit:
+    """Serve the API of AWS Step Functions.
+
+    Clients of AWS work unchanged with the URL of the server as their endpoint. DOC is a document, a
+    template or a folder; its state machines are registered at the start.
+
+    \b
+        asl serve template.yaml --agents agents.yaml
+        aws stepfunctions list-state-machines --endpoint-url http://127.0.0.1:8083
+
+    \f
+    Raises:
+        AslError: The packages of the extra "server" are missing, or the address is in use.
+    """
+    listening = Listening(host, port, account, region, keys)
+    bindings: dict[str, Any] = {"tokens": TaskTokens(), **binding.bindings(None, quiet=True)}
+    with Store(store_file or "memory:", **bindings) as store:
+        binding.record(store)
+        machines = _Machines(store, documents, origin, Scope(account, region), bindings)
+        if not asyncio.run(machines.register()):
+            return Exit.INVALID
+        _serve(store, machines, listening, concurrency, watch)
+    return Exit.OK
+
+
+def _serve(
+    store: Store, machines: "_Machines", listening: Listening, concurrency: int, watch: bool
+) -> None:
+    try:
+        from asl.service.http import AwsEndpoint, aws_application
+        from asl.service.server import bind_socket, run_server
+    except ModuleNotFoundError as missing:
+        raise AslError(
+            f"'asl serve' needs the package {missing.name!r}: pip install 'asl[server]'"
+        ) from None
+    host, port, account, region, keys = listening
+    listener = bind_socket(host, port)
+    url = f"http://{host}:{listener.getsockname()[1]}"
+    endpoint = AwsEndpoint(machines.service, account, region, keys)
+    application = aws_application(
+        endpoint, concurrency=concurrency, background=machines.watch if watch else None
+    )
+    run_server(application, listener, lambda: _announce(url, store))
+
+
+def _announce(url: str, store: Store) -> None:
+    where = "in memory" if store.path == "memory:" else f"on {store.path}"
+    console.print_message(f"asl: Step Functions, {where}, at {url}")
+    console.print_message(f"    export AWS_ENDPOINT_URL_SFN={url}")
+    console.print_message("    export AWS_DISABLE_HOST_PREFIX_INJECTION=true")
+
+
+class _Machines:
+    """The state machines of the given files, as registered resources.
+
+    Args:
+        store: The store.
+        files: Documents, templates and folders.
+        origin: How they are read.
+        scope: Account and region of their ARNs.
+        bindings: The bindings of their executions.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        files: tuple[str, ...],
+        origin: Origin,
+        scope: Scope,
+        bindings: Mapping[str, Any],
+    ) -> None:
+        self.service = StatesService(store, "aws", bindings)
+        self._native = StatesService(store, "default", bindings)
+        self._files = files
+        self._origin = origin
+        self._scope = scope
+        self._bindings = bindings
+
+    async def register(self) -> bool:
+        """Register all state machines and print them; return whether all of them are valid."""
+        valid = True
+        for document in self._documents():
+            if isinstance(document, InvalidDocument):
+                _print_report(document.report)
+                valid = False
+            elif not is_agents_file(document):
+                valid = await self._register(document) and valid
+        return valid
+
+    def _documents(self) -> Iterator[Document | InvalidDocument]:
+        for name in self._files:
+            try:
+                if os.path.isdir(name):
+                    for _, found in read_folder(name, self._origin):
+                        yield from found
+                else:
+                    yield from read_documents(name, self._origin)
+            except InvalidDocument as refusal:
+                yield refusal
+
+    async def _register(self, document: Document) -> bool:
+        """Register one state machine; return whether it is valid."""
+        service, report = self.service, check(document, profile="aws", express=document.express)
+        if not report.ok:
+            service, native = self._native, check(document)
+            if not native.ok:
+                _print_report(report if document.express else native)
+                return False
+        name = document.deployed or document.name
+        arn = await self._put(service, name, document)
+        kind = "EXPRESS" if document.express else "STANDARD"
+        console.write_line(f"{arn}  {kind}")
+        for message in _unbound(document, service.profile, self._bindings):
+            console.print_message(f"    {message}", style="yellow")
+        return True
+
+    async def _put(self, service: StatesService, name: str, document: Document) -> str:
+        """Create a state machine, or replace its definition; return its ARN."""
+        definition = json.dumps(document.composed_value, ensure_ascii=False)
+        request = {
+            "name": name,
+            "definition": definition,
+            "roleArn": f"arn:aws:iam::{self._scope.account}:{ROLE}",
+            "type": "EXPRESS" if document.express else "STANDARD",
+        }
+        try:
+            created = await perform(service, "CreateStateMachine", request, self._scope)
+        except ServiceError as refusal:
+            if refusal.code != "StateMachineAlreadyExists":
+                raise
+            arn = f"{self._scope.prefix}:stateMachine:{name}"
+            update = {"stateMachineArn": arn, "definition": definition}
+            await perform(service, "UpdateStateMachine", update, self._scope)
+            return arn
+        return str(created["stateMachineArn"])
+
+    async def watch(self) -> None:
+        """Register the state machines again whenever a file changes."""
+        seen = self._times()
+        while True:
+            await asyncio.sleep(WATCH)
+            if (now := self._times()) != seen:
+                seen = now
+                await self.register()
+
+    def _times(self) -> dict[str, int]:
+        """Return the times of the last changes of all files."""
+        found: dict[str, int] = {}
+        for name in self._files:
+            for path in _files_below(name):
+                try:
+                    found[path] = os.stat(path).st_mtime_ns
+                except OSError:  # it was removed meanwhile
+                    continue
+        return found
+
+
+def _files_below(name: str) -> Iterator[str]:
+    """Yield a file, or the files of a folder and the folders in it; of a file, those in its folder."""
+    folder = name if os.path.isdir(name) else os.path.dirname(name) or "."
+    for parent, folders, files in os.walk(folder):
+        folders[:] = [each for each in folders if not each.startswith((".", "node_modules"))]
+        yield from (os.path.join(parent, file) for file in files)
+
+
+def _print_report(report: Report) -> None:
+    console.print_message(render_text([report]))
+
+
+def _unbound(document: Document, profile: str | Profile, bindings: Mapping[str, Any]) -> list[str]:
+    """Return a sentence about each agent and resource of a document that is not bound."""
+    plain = {(each.pointer, each.message) for each in check(document, profile=profile)}
+    bound = check(
+        document,
+        profile=profile,
+        agents=bindings.get("agents") or {},
+        resources=bindings.get("resources") or {},
+    )
+    found = (each for each in bound if (each.pointer, each.message) not in plain)
+    return [each.message for each in found if ":activity:" not in each.message]

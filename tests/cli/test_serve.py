@@ -1,0 +1,111 @@
+"""`asl serve`: what it registers, prints and answers."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn")
+
+TEMPLATE = """
+Resources:
+  Orders:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      Name: orders
+      Type: EXPRESS
+      Definition: {StartAt: P, States: {P: {Type: Pass, End: true}}}
+  Other:
+    Type: AWS::StepFunctions::StateMachine
+    Properties:
+      RoleArn: r
+      Definition:
+        StartAt: T
+        States: {T: {Type: Task, Resource: "arn:aws:lambda:us-east-1:1:function:f", End: true}}
+"""
+
+
+@contextmanager
+def server(folder: Path, *words: str) -> Iterator[tuple[str, list[str]]]:
+    """Start a server; yields its URL and the lines that it printed until it was ready."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "asl", "serve", "--port", "0", *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    ) as process:
+        assert process.stdout is not None
+        lines: list[str] = []
+        try:
+            for line in process.stdout:
+                lines.append(line.rstrip())
+                if found := re.search(r"AWS_ENDPOINT_URL_SFN=(\S+)", line):
+                    yield found[1], lines
+                    break
+            else:
+                raise AssertionError(lines)
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+
+
+def send(url: str, operation: str, **request: Any) -> Any:
+    headers = {"X-Amz-Target": f"AWSStepFunctions.{operation}"}
+    with closing(HTTPConnection(url.removeprefix("http://"))) as connection:
+        connection.request("POST", "/", json.dumps(request), headers)
+        return json.loads(connection.getresponse().read())
+
+
+def test_the_state_machines_of_a_template_are_registered_and_kept_in_a_store(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "template.yaml").write_text(TEMPLATE)
+    prefix = "arn:aws:states:us-east-1:123456789012:stateMachine"
+    with server(tmp_path, "template.yaml", "--store", "runs.db") as (url, lines):
+        assert f"{prefix}:orders  EXPRESS" in lines
+        assert f"{prefix}:Other  STANDARD" in lines
+        assert (
+            "    no handler for the resource 'arn:aws:lambda:us-east-1:1:function:f' is registered"
+            in lines
+        )
+        answer = send(url, "StartSyncExecution", stateMachineArn=f"{prefix}:orders", input="7")
+        assert answer["output"] == "7"
+    with server(tmp_path, "--store", "runs.db") as (url, _):
+        listed = send(url, "ListStateMachines")["stateMachines"]
+        assert [each["name"] for each in listed] == ["Other", "orders"]
+
+
+def test_an_invalid_definition_prevents_the_start(tmp_path: Path) -> None:
+    (tmp_path / "flow.asl.json").write_text('{"StartAt": "A", "States": {}}')
+    done = subprocess.run(
+        [sys.executable, "-m", "asl", "serve", "flow.asl.json", "--port", "0"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 3
+    assert "V-TOP" in done.stderr
+
+
+def test_an_address_in_use_is_an_error(tmp_path: Path) -> None:
+    with server(tmp_path) as (url, _):
+        port = url.rpartition(":")[2]
+        done = subprocess.run(
+            [sys.executable, "-m", "asl", "serve", "--port", port],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 2
+        assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
