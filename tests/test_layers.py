@@ -337,8 +337,8 @@ LATE = {
         f"asl.dialects.{name}.{part}": "what the row of a dialect does with a document"
         for name in ("amazon", "codemie", "contenox", "flujo")
         for part in (
-            *("agents", "functions", "meaning_losses", "meanings", "plain", "reader"),
-            *("round_trip", "schema", "writing"),
+            *("agents", "functions", "meaning_losses", "meanings", "plain", "portable"),
+            *("reader", "round_trip", "schema", "writing"),
         )
     },
     "asl.dialects.registry": "documents in other languages, which those in ours need not know",

@@ -99,6 +99,10 @@ def _no_schema() -> Mapping[str, Json] | None:
     return None
 
 
+def _own_value(document: Document, with_definitions: bool) -> Json:
+    return document.composed_value
+
+
 def _no_meanings() -> Meanings:
     return {}
 
@@ -151,6 +155,9 @@ class Dialect(NamedTuple):
         json_schema: JSON Schema of its documents, for editors.
         file_ending: Ending of the names of its files.
         meanings: What the functions of the dialect compute, for the writers of other languages.
+        portable_value: Value of a document of the dialect for the writers of other languages:
+            without the data of its reader, and with the names that actors have elsewhere. Its
+            second argument is whether the other language defines agents, with their prompts.
         meaning_losses: What the meanings leave out: losses of writing a document of the dialect in
             any other language but that of states itself. Unused where there is a `plain` form.
     """
@@ -179,6 +186,7 @@ class Dialect(NamedTuple):
     json_schema: Callable[[], Mapping[str, Json] | None] = _no_schema
     file_ending: str = ".yaml"
     meanings: Callable[[], Meanings] = _no_meanings
+    portable_value: Callable[[Document, bool], Json] = _own_value
     takes_agents: bool = False
     meaning_losses: Callable[[Document], Iterable[Finding]] = _no_losses
     named_states: Callable[[Mapping[str, Json]], Iterable[tuple[str, Json]]] = _states

@@ -1,19 +1,19 @@
 """Conversion of documents to other languages, with a report of the losses."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from asl.core.codes import lookup
-from asl.core.diagnostics import Finding, InvalidDocument, Report, place
+from asl.core.diagnostics import Finding, InvalidDocument, Report, Severity, place
 from asl.core.document import Document
 from asl.core.errors import AslError
 from asl.core.pointers import escape, resolve_pointer
 from asl.core.printable import is_printable
 from asl.core.values import Json, excerpt
 from asl.dialects import agent_definitions
-from asl.dialects.base import Conversion
+from asl.dialects.base import Conversion, Dialect
 from asl.dialects.choice_rules import simplify
 from asl.dialects.coverage import write
 from asl.dialects.jsonpath_form import JsonPathForm
@@ -145,11 +145,14 @@ def convert_document(
         simplify(machine)
         said = replace(document, value=machine, dialect=NATIVE)
     elif to not in (NATIVE, document.dialect):
-        made.losses += dialect(document.dialect).meaning_losses(document)
-        own = namespace_of(dialect(document.dialect))
-        said = replace(document, value=remove_own_parts(document.value, own))
-    prompts = {"prompts": made.prompts} if target.takes_prompts else {}
-    agents = {"agents": agent_definitions(document.value)} if target.takes_agents else {}
+        source = dialect(document.dialect)
+        made.losses += _of_models(source.meaning_losses(document), target)
+        value = source.portable_value(document, target.takes_prompts)
+        said = replace(document, value=remove_own_parts(value, namespace_of(source)))
+    definitions = agent_definitions(document.value)
+    known = {name: each.prompt for name, each in definitions.items() if each.prompt}
+    prompts = {"prompts": made.prompts or known} if target.takes_prompts else {}
+    agents = {"agents": definitions} if target.takes_agents else {}
     if to not in (NATIVE, document.dialect):
         lost += _missing_targets(report)
     written = write(target, said, **(writing or {}), **prompts, **agents)
@@ -165,6 +168,20 @@ def convert_document(
     losses = map(_advised, (*lost, *given, *made.losses, *others))
     report = replace(place(document, losses, by_cause=True), document=document)
     return Conversion(written.text, written.value, report, to, written.files)
+
+
+def _of_models(losses: Iterable[Finding], target: Dialect) -> Iterator[Finding]:
+    """Yield losses, those of settings of models as the target language has them.
+
+    A language that defines no agents is given them with the prompt; one that takes the definitions
+    of agents has them there.
+    """
+    for each in losses:
+        if each.code != "L-MODEL" or (target.takes_prompts and not target.takes_agents):
+            yield each
+        elif target.takes_agents:
+            instead = "they are in the definition of the agent"
+            yield each._replace(severity=Severity.INFO, hint=instead)
 
 
 def _require_inside(path: str) -> None:

@@ -441,31 +441,28 @@ def test_a_choice_that_went_there_is_a_choice_again() -> None:
         "B": {**TASK, "Parameters": {"input.$": "$.a"}},
         "C": {**TASK, "Parameters": {"input.$": "$.n"}},
     }
-    there = written(states)
-    home = asl.convert(there.text, "amazon")
-    assert "L-TRANSFORM" not in told(home)
+    home = asl.convert(written(states).text, "amazon")
     choice = home.document["States"]["A"]
     assert [each["Next"] for each in choice["Choices"]] == ["B", "B", "C", "C"]
     assert choice["Choices"][0] == {
-        "Variable": "$.input.a",
-        "StringEquals": "x",
+        "Condition": "{% $states.input.input.a = 'x' %}",
         "Next": "B",
     }
-    assert choice["Choices"][2]["Not"]["StringMatches"] == "y*"
+    assert choice["Default"] == "B"
     again = asl.convert(asl.convert(home.text, "contenox").text, "amazon")
-    assert again.document["States"]["A"]["Choices"] == choice["Choices"]
+    assert again.document["States"]["A"].keys() == choice.keys()
+    assert len(again.document["States"]["A"]["Choices"]) == 4
 
 
-def test_a_template_that_no_rule_says_decides_nothing_elsewhere() -> None:
-    """Which is told."""
+@pytest.mark.parametrize(("input", "last"), [("x", "b"), ("", "end")])
+def test_template_that_selects_a_branch_is_a_condition_at_amazon(input: str, last: str) -> None:
     deciding = {"id": "a", "handler": "parse_transition"}
     branches = [{"operator": "equals", "when": "b", "goto": "b"}, {"operator": "default"}]
     deciding |= {"prompt_template": "/{{if len .input}}b{{else}}c{{end}}"}
     chain = {"id": "c", "tasks": [{**deciding, "transition": {"branches": branches}}]}
-    chain["tasks"].append({"id": "b", "handler": "prompt_to_string"})
-    made = asl.convert(chain, "amazon")
-    assert "L-CONDITION" in told(made)
-    assert made.document["States"]["a"]["Next"] != "b"
+    chain["tasks"].append({"id": "b", "handler": "noop"})
+    made = asl.convert(chain, "amazon").document
+    assert asl.run(made, {"input": input}).visited[-1] == last
 
 
 def test_an_error_that_a_chain_has_raised_keeps_its_message() -> None:

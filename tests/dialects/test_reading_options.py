@@ -9,7 +9,6 @@ from click.testing import CliRunner
 
 import asl
 from asl.cli.main import cli
-from asl.dialects.conversion import plain_machine
 
 
 @pytest.mark.parametrize(
@@ -93,23 +92,6 @@ def test_reading_options_are_a_loss_when_written_back(
     assert back.document == document
     assert [each.code for each in back.losses] == ["L-READING"] * len(told)
     assert [each.hint for each in back.losses] == [f"read it with --reading {one}" for one in told]
-
-
-def test_what_stands_beside_a_task_follows_it() -> None:
-    """In the plain form of a chain, which other languages are written from."""
-    taken = {"with_var": "v", "strategy": "json_path:$.id"}
-    branch = {"operator": "default", "when": "", "goto": "say", "compose": taken}
-    tasks: list[Any] = [
-        {
-            "id": "look",
-            "handler": "tools",
-            "tools": {"name": "crm"},
-            "transition": {"branches": [branch]},
-        },
-        {"id": "say", "handler": "noop", "prompt_template": "{{.v}}"},
-    ]
-    machine: Any = plain_machine(asl.load({"id": "c", "tasks": tasks}))
-    assert [*machine["States"]] == ["look", "look:then", "say", "end"]
 
 
 def test_chain_without_an_end_is_reported_once() -> None:

@@ -104,7 +104,9 @@ def write(document: Document, names: Mapping[str, str] | None = None) -> WriterR
     writer = _Writer(whole, NameTable(names))
     value = writer.written()
     writer.resources.all_used()
-    losses = [*failing, *writer.losses, *_refused(value, writer)]
+    known = {each.pointer for each in failing}
+    refused = [each for each in _refused(value, writer) if each.pointer not in known]
+    losses = [*failing, *writer.losses, *refused]
     return WriterResult(value, format_json(value), tuple(losses))
 
 

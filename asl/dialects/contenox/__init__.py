@@ -11,7 +11,6 @@ from asl.core.document import Document
 from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json, compact
 from asl.dialects.base import Coverage, Dialect, WriterResult, parse_names
-from asl.dialects.jsonpath_form import JsonPathForm
 from asl.dialects.terms import Meanings
 from asl.engine.definitions import AgentDefinition, NoDefinitions
 
@@ -77,12 +76,6 @@ def _lost(document: Document) -> Iterable[Finding]:
     return lost(document)
 
 
-def _plain(document: Document) -> tuple[dict[str, Json], JsonPathForm]:
-    from asl.dialects.contenox.plain import plain
-
-    return plain(document)
-
-
 def _unsaid(document: Document) -> Iterable[tuple[Json, Json]]:
     macros = _MACRO.findall(compact(document.composed_value))
     named = {name.strip().removeprefix("var:") for each in macros for name in each.split("|")}
@@ -119,6 +112,12 @@ def _meanings() -> Meanings:
     from asl.dialects.contenox.meanings import MEANINGS
 
     return MEANINGS
+
+
+def _portable_value(document: Document, with_definitions: bool) -> Json:
+    from asl.dialects.contenox.portable import portable_value
+
+    return portable_value(document, with_definitions)
 
 
 def _meaning_losses(document: Document) -> Iterable[Finding]:
@@ -168,12 +167,12 @@ DIALECT = Dialect(
     _lost,
     read_options=frozenset(("profile", "external_exits", "approve")),
     write_options=frozenset(("profile",)),
-    plain=_plain,
     sample_data=_unsaid,
     describe_part=_words,
     coverage=_coverage,
     agents=_agents,
     meanings=_meanings,
+    portable_value=_portable_value,
     takes_agents=True,
     meaning_losses=_meaning_losses,
     functions=_functions,

@@ -217,6 +217,14 @@ class _Machine:
 
     def text(self, written: str, function: str) -> str:
         """Return a text that is filled in as an expression."""
+        filled, timed = self.filled(written)
+        if "{{" not in filled:
+            return literal(filled)
+        arguments = [INPUT, literal(filled), *([NOW] if timed else [])]
+        return f"$contenox_{function}({', '.join(arguments)})"
+
+    def filled(self, written: str) -> tuple[str, bool]:
+        """Return a text with the id of the chain filled in, and whether it needs the time."""
         chain_id = str(self.chain.value.get("id") or "")
         parts, at, timed = [], 0, False
         for start, end, macro in find_macros(written):
@@ -224,11 +232,12 @@ class _Machine:
                 parts += [written[at:start], chain_id]
                 at = end
             timed = timed or macro.name in ("now", "date")
-        filled = "".join([*parts, written[at:]])
-        if "{{" not in filled:
-            return literal(filled)
-        arguments = [INPUT, literal(filled), *([NOW] if timed else [])]
-        return f"$contenox_{function}({', '.join(arguments)})"
+        return "".join([*parts, written[at:]]), timed
+
+    def passed(self, task: Task, given: str, source: str) -> Json:
+        """Return the field with an expression over the input of a task, as a text if it is one."""
+        text = self.filled(task.template)[0]
+        return handed(text) if text and given == literal(text) else query(source)
 
     def plain(self, value: Json) -> Json:
         """Return a value for agents: texts with macros become expressions."""
@@ -245,7 +254,7 @@ class _Machine:
         handler = task.handler
         made: dict[str, Json] = {}
         if handler == "tools":
-            made = {"input": query(given), "provider": handed(task.provider)}
+            made = {"input": self.passed(task, given, given), "provider": handed(task.provider)}
             for key, name in (("tool_name", "tool"), ("args", "args")):
                 if key in task.tool:
                     made[name] = self.plain(task.tool[key])
@@ -256,7 +265,7 @@ class _Machine:
         if handler == "chat_completion":
             made["messages"] = query(f"{self.chat(task, given)}.messages")
         else:
-            made["prompt"] = query(_prompt(task, given))
+            made["prompt"] = self.passed(task, given, _prompt(task, given))
             if task.value.get("system_instruction"):
                 made["system"] = self.plain(task.value["system_instruction"])
         if handler == "condition_key":

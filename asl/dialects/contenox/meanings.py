@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from asl.core.errors import ExpressionFault, StateError
+from asl.core.values import compact
 from asl.dialects.contenox.functions import handlers
 from asl.dialects.contenox.functions.chain_data import JSON_PATH, STRATEGIES
 from asl.dialects.contenox.functions.templates import (
@@ -44,6 +45,7 @@ from asl.dialects.terms import (
     merge,
     put,
 )
+from asl.dialects.terms.jsonata import guarded_comparison
 from asl.expr.paths.syntax import parse_path
 
 __all__ = ["MEANINGS"]
@@ -114,8 +116,13 @@ def _counted(arguments: Sequence[Term]) -> Term:
     return put(data, steps, new)
 
 
+def _edge_count(data: Term, edge: str) -> Term:
+    count = member(data, (_EDGES, edge))
+    return Choose(Exists(count), count, Literal(0))
+
+
 def _composed(arguments: Sequence[Term]) -> Term:
-    data, name, compose, *_ = arguments
+    data, name, compose, *branch = arguments
     if not isinstance(compose, Literal) or not isinstance(compose.value, dict):
         return Unknown("compose")
     task = _key(_text_of(name))
@@ -127,8 +134,15 @@ def _composed(arguments: Sequence[Term]) -> Term:
         return Unknown(strategy) if steps is None else put(data, (other,), member(output, steps))
     if STRATEGIES.get(strategy) != "override":
         return Unknown(strategy or "compose")
-    whole = merge(member(data, (other,)), output)
+    named = member(data, (other,))
+    whole = merge(named, output)
+    if branch:  # a value that is no object is left out
+        whole = Choose(_is_object(named), Choose(_is_object(output), whole, named), output)
     return put(put(data, (task,), whole), (_MOVING,), whole)
+
+
+def _is_object(term: Term) -> Term:
+    return Comparison("=", Call("type", (term,)), Literal("object"))
 
 
 def _definite(path: str) -> tuple[Step, ...] | None:
@@ -195,23 +209,28 @@ def _executed(arguments: Sequence[Term]) -> Term:
 
 def _transition(arguments: Sequence[Term]) -> Term:
     (given,) = arguments
-    return _result(given, _command(given))
+    return _result(_selected(given, Literal), _selected(given, _command))
 
 
-def _command(given: Term) -> Term:
-    """Return the word behind the slash of a text, of each of the texts that it may be."""
+def _selected(given: Term, change: Callable[[str], Term]) -> Term:
+    """Return a text as the choice among the texts that it may be, with each of them changed."""
     match given:
         case Literal(str(text)):
-            try:
-                return Literal(handlers.parse_transition(text)[_EVAL])
-            except StateError:
-                return Unknown(text)
+            return change(text)
         case Choose(condition, then, otherwise) if otherwise is not None:
-            return Choose(condition, _command(then), _command(otherwise))
+            return Choose(condition, _selected(then, change), _selected(otherwise, change))
         case Text((Literal(str(before)), Choose(condition, then, otherwise))) if otherwise:
             then, otherwise = (concatenate(Literal(before), each) for each in (then, otherwise))
-            return Choose(condition, _command(then), _command(otherwise))
+            return _selected(Choose(condition, then, otherwise), change)
     return Unknown("parse_transition")
+
+
+def _command(text: str) -> Term:
+    """Return the word behind the slash of a text."""
+    try:
+        return Literal(handlers.parse_transition(text)[_EVAL])
+    except StateError:
+        return Unknown(text)
 
 
 _LOCAL: Final[Mapping[str, Meaning]] = {"parse_transition": _transition}
@@ -272,10 +291,15 @@ def _template(text: str, dot: Term, data: Term) -> Term:
 
 def _shown(nodes: Sequence[Node], dot: Term, data: Term) -> Term:
     parts = [_node(each, dot, data) for each in nodes]
-    if len(parts) == 1 and isinstance(parts[0], Choose):
+    if len(parts) == 1 and (isinstance(parts[0], Choose) or _is_text(parts[0])):
         return parts[0]
-    found = concatenate(*parts)
-    return found if isinstance(found, Literal | Text) else Text((found,))
+    return concatenate(*parts)
+
+
+def _is_text(term: Term) -> bool:
+    if isinstance(term, Call):
+        return term.function in ("string", "substring", "uppercase", "lowercase", "trim", "join")
+    return isinstance(term, Literal | Text)
 
 
 def _node(node: Node, dot: Term, data: Term) -> Term:
@@ -294,16 +318,14 @@ def _node(node: Node, dot: Term, data: Term) -> Term:
 
 def _macro(macro: Macro, data: Term) -> Term:
     if macro.name == "edge_count":
-        edge = "->".join(each.strip() for each in macro.payload.split("->", 1))
-        count = member(data, (_EDGES, edge))
-        return Choose(Exists(count), count, Literal(0))
+        return _edge_count(data, "->".join(each.strip() for each in macro.payload.split("->", 1)))
     entered = Path("context", ("State", "EnteredTime"))
     if macro.name == "date" and not macro.payload:
         return Call("substring", (entered, Literal(0), Literal(10)))
     if macro.name == "now" and not macro.payload:
         return entered
     if macro.name != "var":
-        return Unknown(macro.written)
+        return Literal(macro.written)
     first, *others = (each.strip() for each in macro.payload.split("|"))
     return _given(first, others, data)
 
@@ -320,7 +342,7 @@ def _given(name: str, others: Sequence[str], data: Term) -> Term:
 
 
 _COMPARED: Final = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_RENAMED: Final = {"upper": "uppercase", "lower": "lowercase", "trim": "trim", "len": "count"}
+_RENAMED: Final = {"upper": "uppercase", "lower": "lowercase", "trim": "trim"}
 
 
 def _value(value: Expression, dot: Term) -> Term:
@@ -336,9 +358,54 @@ def _value(value: Expression, dot: Term) -> Term:
     return Unknown("template")
 
 
+def _conjunction(parts: Sequence[Term]) -> Term:
+    """Return conditions that all hold, without guards of values that a later one compares."""
+    flat = [
+        each
+        for part in parts
+        for each in (part.parts if isinstance(part, Logic) and part.operator == "and" else (part,))
+    ]
+    for at in reversed(range(len(flat) - 1)):
+        both = guarded_comparison(flat[at], flat[at + 1])
+        if both is not None:
+            flat[at : at + 2] = [both]
+    found = [each for at, each in enumerate(flat) if not _is_guard(each, flat[at + 1 :])]
+    return found[0] if len(found) == 1 else Logic("and", tuple(found))
+
+
+def _is_guard(part: Term, later: Sequence[Term]) -> bool:
+    """Whether a condition only asks for a value that a later one compares with a literal."""
+    match part:
+        case Exists(Path() as value) | Comparison("=", Call("type", (Path() as value,)), _, None):
+            pass
+        case _:
+            return False
+    return any(
+        isinstance(each, Comparison)
+        and (each.operator == "=" or each.kind is not None)
+        and isinstance(each.right, Literal)
+        and isinstance(each.left, Path)
+        and each.left.root == value.root
+        and each.left.steps[: len(value.steps)] == value.steps
+        and (isinstance(part, Exists) or each.left != value)
+        for each in later
+    )
+
+
+def _json(value: Term) -> Term:
+    """Return the JSON text of a value: what follows the key in the text of an object with it."""
+    if isinstance(value, Literal):
+        return Literal(compact(value.value))
+    shown = Call("string", (Record(None, (("v", value),)),))
+    length = Call("-", (Call("length", (shown,)), Literal(len('{"v":}'))))
+    return Call("substring", (shown, Literal(len('{"v":')), length))
+
+
 def _call(name: str, arguments: tuple[Term, ...]) -> Term:
     match name, arguments:
-        case (("and" | "or"), parts):
+        case "and", parts:
+            return _conjunction(parts)
+        case "or", parts:
             return parts[0] if len(parts) == 1 else Logic(name, parts)
         case "not", (condition,):
             return Negation(condition)
@@ -364,7 +431,7 @@ def _call(name: str, arguments: tuple[Term, ...]) -> Term:
             end = Call("substring", (text, Literal(-len(part))))
             return Comparison("=", end, Literal(part))
         case "toJson", (value,):
-            return Call("string", (value,))
+            return _json(value)
         case "print", parts:
             return concatenate(*parts)
         case "index", (value, Literal(int() | str() as step)):
@@ -382,6 +449,9 @@ def _call(name: str, arguments: tuple[Term, ...]) -> Term:
             return value
         case "list", items:
             return Items(items)
+        case "len", (value,):
+            is_text = Comparison("=", Call("type", (value,)), Literal("string"))
+            return Choose(is_text, Call("length", (value,)), Call("count", (value,)))
         case "has", (value, items):
             return Comparison("in", value, items)
         case _, (value,) if name in _RENAMED:
@@ -414,7 +484,7 @@ _ROWS: Final[Mapping[str, Callable[[tuple[Term, ...]], Term]]] = {
     "own": _tried,
     "after": _last,
     "counted": _counted,
-    "edge_count": lambda given: member(given[0], (_EDGES, _text_of(given[1]))),
+    "edge_count": lambda given: _edge_count(given[0], _text_of(given[1])),
     "compose": _composed,
     "gt": _numeric(">"),
     "lt": _numeric("<"),

@@ -36,7 +36,7 @@ from asl.expr.jsonata.parser import parse
 from asl.expr.query_protocol import query_source
 from asl.expr.text_matching import literal_pieces
 
-__all__ = ["print_jsonata", "read_field", "read_jsonata"]
+__all__ = ["guarded_comparison", "print_jsonata", "read_field", "read_jsonata"]
 
 _NO_MEANINGS: Final[Meanings] = {}
 _CONTEXT_ITEM: Final = ("context", "Map", "Item", "Value")
@@ -292,15 +292,15 @@ def _joined(operator: str, left: Term, right: Term) -> Term:
         else:
             parts.append(each)
     for index in range(len(parts) - 1):  # `$type(x) = 'number' and x < 5` is one comparison
-        guarded = _guarded(parts[index], parts[index + 1]) if operator == "and" else None
+        guarded = guarded_comparison(parts[index], parts[index + 1]) if operator == "and" else None
         if guarded is not None:
             parts[index : index + 2] = [guarded]
             break
     return parts[0] if len(parts) == 1 else Logic(operator, tuple(parts))
 
 
-def _guarded(guard: Term, test: Term) -> Comparison | None:
-    """Return a comparison with the kind that a condition before it asks for."""
+def guarded_comparison(guard: Term, test: Term) -> Comparison | None:
+    """Return a comparison with the kind that a condition before it asks for, None for others."""
     match guard, test:
         case (
             Comparison("=", Call("type", (value,)), Literal(kind)),
@@ -383,6 +383,8 @@ def _wrap(text: str, own: int, level: int) -> str:
 
 
 def _text(parts: tuple[Term, ...], level: int) -> str:
+    if len(parts) == 1 and isinstance(parts[0], Path):  # a missing value is an empty text
+        return _wrap(f"'' & {_print(parts[0], _ADD + 1)}", _ADD, level)
     if len(parts) == 1:
         return f"$string({_print(parts[0], 0)})"
     return _wrap(" & ".join(_print(each, _ADD + 1) for each in parts), _ADD, level)

@@ -13,6 +13,7 @@ from asl.dialects.contenox.writing.branches import Rule, default, select
 from asl.dialects.contenox.writing.chain import LEFT_OUT
 from asl.dialects.contenox.writing.failures import catch, retries
 from asl.dialects.contenox.writing.knowledge import (
+    GIVEN,
     Cause,
     Knowledge,
     Lost,
@@ -234,8 +235,9 @@ def _arguments(
     args: Fields = {key: _argument(writer, each, place) for key, each in constant.items()}
     if args:
         called["args"] = args
-    if not others:
-        return called, writer.known.flow
+    if not others:  # the input is the same on every path
+        flow = writer.known.flow
+        return called, GIVEN if is_moving(flow) else flow
     if len(others) == 1:
         return called, next(iter(others.values()))
     return called, Record(None, tuple(others.items()))

@@ -27,7 +27,7 @@ from asl.dialects.terms import (
     concatenate,
     paths_of,
 )
-from asl.expr.text_matching import literal_pieces
+from asl.expr.text_matching import escape_glob, literal_pieces
 
 __all__ = ["EXPRESSIBLE", "Printer", "escaped", "literal", "parses"]
 
@@ -52,7 +52,7 @@ _FUNCTIONS: Final[Mapping[str, str]] = {
 
 
 EXPRESSIBLE: Final = frozenset(
-    (*_FUNCTIONS, "join", "lookup", "contains", "matches", "boolean", "type")
+    (*_FUNCTIONS, "join", "lookup", "contains", "matches", "boolean", "substring", "type")
 )
 """The functions of JSONata that templates have, in values or in conditions."""
 _CHOICES: Final = 4
@@ -243,6 +243,12 @@ class Printer:
                 return f"kindIs {literal(_KINDS[kind])} {self._argument(value)}"
             case Comparison("=", Call("type", (value,)), Literal("null")):
                 return f"eq {self._argument(value)} nil"
+            case Comparison("=", Call("substring", (value, *ends)), Literal(str(part))) if ends in (
+                [Literal(0), Literal(len(part))],
+                [Literal(-len(part))],
+            ):
+                pattern = f"{escape_glob(part)}*" if len(ends) > 1 else f"*{escape_glob(part)}"
+                return self._pattern(self._argument(value), pattern)
             case Comparison("in", value, Literal(list(items))) if 0 < len(items) <= _MOST:
                 return " ".join(("eq", self._argument(value), *map(_constant, items)))
             case Comparison("in", value, items):
@@ -264,6 +270,9 @@ class Printer:
         found = " ".join((word, *sides))
         if term.kind is None:
             return found
+        literals = [each.value for each in (term.left, term.right) if isinstance(each, Literal)]
+        if any(_kind(each) != term.kind for each in literals):
+            return "false"
         given = [
             shown
             for value, shown in zip((term.left, term.right), sides, strict=True)
@@ -311,6 +320,12 @@ def _opened(value: dict[str, Json] | list[Json]) -> Term:
     if isinstance(value, list):
         return Items(tuple(map(Literal, value)))
     return Record(None, tuple((key, Literal(each)) for key, each in value.items()))
+
+
+def _kind(value: Json) -> str:
+    """Return the type of a value under its name in JSON."""
+    names = {bool: "boolean", int: "number", float: "number", str: "string", list: "array"}
+    return names.get(type(value), "object" if isinstance(value, dict) else "null")
 
 
 def _all(tests: list[str]) -> str:

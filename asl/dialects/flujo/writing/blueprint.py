@@ -15,7 +15,7 @@ from asl.dialects.flujo.writing.places import CONTEXT, FLOW, PREVIOUS, Environme
 from asl.dialects.flujo.writing.steps import Body, StepWriter, unwritten
 from asl.dialects.lowering import Flow, WorkStep, bypass
 from asl.dialects.lowering.structure import Block, Branch, Loop, structure
-from asl.dialects.terms import INPUT, RESULT, Path
+from asl.dialects.terms import INPUT, RESULT, Path, paths_of
 
 __all__ = ["written_steps"]
 
@@ -116,11 +116,12 @@ def _all_steps(flow: Flow) -> Iterator[WorkStep]:
 
 
 def _replaces(flow: Flow) -> bool:
-    """Whether the first step gets the input of a run, which nothing reads behind it."""
+    """Whether the first step gets the whole input of a run, which nothing reads behind it."""
     first = flow.steps[flow.start]
     again = any(flow.start in step.targets for step in flow.steps.values())
     moves = first.kind in WORKING and "Items" not in first.fields and not again
-    return moves and first.output == Path(RESULT)
+    whole = Path(INPUT) in paths_of(first.input)
+    return moves and whole and first.output == Path(RESULT)
 
 
 def _block(flow: Flow) -> Block | None:

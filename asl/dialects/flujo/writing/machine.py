@@ -101,6 +101,8 @@ class MachineWriter:
 
     def _failing(self, name: str, message: str) -> None:
         """Add a state that fails the machine: it goes on to a state that does not exist."""
+        if message in self.layout.flow.steps:
+            message = f"{message} has failed"
         self.states[name] = {
             "name": self.layout.names.new(f"{name}_step"),
             "agent": {"id": "flujo.builtins.context_set"},

@@ -107,7 +107,7 @@ class PipelineWriter:
         self, step: WorkStep, cases: Sequence[tuple[Exit, list[Json]]]
     ) -> tuple[str, dict[str, Json], list[Json] | None] | None:
         """Return the value that selects one of several branches, the branches and the default."""
-        subject: Term | None = None
+        subject: Path | None = None
         branches: dict[str, Json] = {}
         default: list[Json] | None = None
         for taken, body in cases:
@@ -128,6 +128,8 @@ class PipelineWriter:
             branches[key] = body
         if subject is None or len(branches) < 2:
             return None
+        if default is not None and len(subject.steps) > 1:
+            return None  # a member of an answer may be missing, which fails the run here
         try:
             said = ConditionPrinter(self._reporter(step.pointer), strict=True).print(subject)
         except Unprintable:
