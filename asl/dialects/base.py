@@ -155,9 +155,9 @@ class Dialect(NamedTuple):
         json_schema: JSON Schema of its documents, for editors.
         file_ending: Ending of the names of its files.
         meanings: What the functions of the dialect compute, for the writers of other languages.
-        portable_value: Value of a document of the dialect for the writers of other languages:
-            without the data of its reader, and with the names that actors have elsewhere. Its
-            second argument is whether the other language defines agents, with their prompts.
+        portable_value: Value of a document of the dialect for the writers of other languages, with
+            the names that actors have elsewhere. Its second argument is whether the other language
+            defines agents, with their prompts.
         meaning_losses: What the meanings leave out: losses of writing a document of the dialect in
             any other language but that of states itself. Unused where there is a `plain` form.
     """

@@ -1196,7 +1196,7 @@ def test_a_placeholder_alone_is_a_text() -> None:
         ],
     }
     made = asl.convert(load(flow, dialect="codemie"), "amazon").document
-    assert made["States"]["s"]["Arguments"] == {"task": "{% $string($states.input.list) %}"}
+    assert made["States"]["s"]["Arguments"] == {"task": "{% '' & $states.input.list %}"}
 
 
 def test_a_step_may_be_called_as_nothing_is() -> None:

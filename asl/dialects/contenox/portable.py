@@ -45,8 +45,7 @@ def portable_value(document: Document, with_definitions: bool) -> dict[str, Json
         name: actors.state(_printed(value, value["States"][name], step), step)
         for name, step in flow.steps.items()
     }
-    machine = {key: each for key, each in value.items() if key != "Metadata"}
-    found = {**machine, "StartAt": flow.start, "States": states}
+    found = {**value, "StartAt": flow.start, "States": states}
     return expand_functions(found, MEANINGS, lambda *_: None)
 
 
