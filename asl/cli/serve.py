@@ -276,7 +276,7 @@ class _Machines:
 
 
 def _files_below(name: str) -> Iterator[str]:
-    """Yield a file, or the files of a folder and the folders in it; of a file, those in its folder."""
+    """Yield a file and those in its folder, or the files of a folder and of the folders in it."""
     folder = name if os.path.isdir(name) else os.path.dirname(name) or "."
     for parent, folders, files in os.walk(folder):
         folders[:] = [each for each in folders if not each.startswith((".", "node_modules"))]
