@@ -173,7 +173,13 @@ def faults(schema: Json, value: Json) -> str:
     return "; ".join(f"{each.json_path}: {each.message[:300]}" for each in found[:SHOWN])
 
 
-def judge(schema: str, draft: str, value: Json, limits: WorkLimits = LIMITS) -> list[Any]:
+def judge(
+    schema: str,
+    draft: str,
+    value: Json,
+    limits: WorkLimits = LIMITS,
+    formats: frozenset[str] = frozenset(),
+) -> list[Any]:
     """Validate a value and return the errors.
 
     Args:
@@ -181,6 +187,7 @@ def judge(schema: str, draft: str, value: Json, limits: WorkLimits = LIMITS) -> 
         draft: The name of jsonschema's class for the draft.
         value: The value to validate.
         limits: Bounds of the work.
+        formats: Names of the values of `format` that are validated.
 
     Raises:
         WorkExceeded: It takes more work, or the schema refers to itself without end.
@@ -191,7 +198,7 @@ def judge(schema: str, draft: str, value: Json, limits: WorkLimits = LIMITS) -> 
     meter.spend(size // CHARACTERS)
     token = _JUDGEMENT.set(_Judgement(meter))
     try:
-        return list(_validator(schema, draft).iter_errors(value))
+        return list(_validator(schema, draft, formats).iter_errors(value))
     except RecursionError:
         raise WorkExceeded("levels", limits.levels) from None
     finally:
@@ -222,11 +229,12 @@ def identity(
 
 
 @lru_cache(maxsize=256)
-def _validator(schema: str, draft: str) -> Any:
+def _validator(schema: str, draft: str, formats: frozenset[str]) -> Any:
     from referencing import Registry
 
+    checker = jsonschema().FormatChecker(formats) if formats else None
     # Other readers take no integers beyond 64 bits as they are.
-    return _counting(draft)(json.loads(schema), registry=Registry())
+    return _counting(draft)(json.loads(schema), registry=Registry(), format_checker=checker)
 
 
 @cache

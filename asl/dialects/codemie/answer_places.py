@@ -18,6 +18,7 @@ from asl.dialects.codemie.config import END, CodemieState, Config
 from asl.dialects.codemie.functions.conditions import parse
 from asl.dialects.codemie.functions.outputs import parse_output, parse_schema
 from asl.dialects.codemie.functions.placeholders import find_placeholders
+from asl.dialects.codemie.functions.template_syntax import names_read
 from asl.dialects.codemie.transforms import sayable
 from asl.dialects.names import FreshNames
 
@@ -283,7 +284,7 @@ def mapped_names(config: Mapping[str, Any]) -> Iterator[str]:
 def _mapping_names(mapping: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(mapping.get("source_path"), str):
         yield mapping["source_path"].split(".")[0]
-    yield from names_in(mapping.get("template", ""))
+    yield from names_read(mapping.get("template", ""))
     for field in ("condition", "filter_condition", "script"):
         try:
             tree = parse(str(mapping.get(field, "")), members=True)

@@ -13,6 +13,7 @@ from asl.core.values import Json
 from asl.dialects.codemie.answer_places import ITEM
 from asl.dialects.codemie.condition_terms import condition_term, value_term
 from asl.dialects.codemie.functions.placeholders import find_placeholders
+from asl.dialects.codemie.template_terms import template_term
 from asl.dialects.terms import (
     NOTHING,
     Call,
@@ -252,7 +253,7 @@ def _mapped(mapping: Mapping[str, Any], look_up: LookUp) -> Term:
             default = mapping.get("default")
             return found if default is None else _first_of([found, Literal(default)])
         case "template":
-            return _shown(mapping["template"], look_up)
+            return template_term(mapping["template"], look_up)
         case "condition":
             ways = Literal(mapping["then_value"]), Literal(mapping["else_value"])
             return Choose(condition_term(mapping["condition"], look_up, members=True), *ways)

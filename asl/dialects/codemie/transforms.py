@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from asl.core.diagnostics import Finding, Severity
+from asl.core.errors import ExpressionFault
 from asl.core.values import Json
-from asl.dialects.codemie.functions.placeholders import find_placeholders
+from asl.dialects.codemie.functions.template_syntax import parse_template
 from asl.dialects.codemie.schema import CODES, SCHEMA
 
 __all__ = ["misfits", "never_made", "sayable"]
@@ -36,10 +37,23 @@ def misfits(node: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
     mappings = config.get("mappings") if type(config) is dict else None
     for index, mapping in enumerate(mappings if type(mappings) is list else ()):
         template = mapping.get("template") if type(mapping) is dict else None
-        if type(template) is str and not all(each.steps for each in find_placeholders(template)):
-            message = "'template' has a placeholder that is not understood"
-            place = f"{pointer}/mappings/{index}/template"
-            yield Finding(CODES.misfit, message, place, _HINT, severity=Severity.WARNING)
+        if type(template) is str and (fault := _fault(template)) is not None:
+            yield Finding(
+                CODES.misfit,
+                f"'template' is not supported: {fault.message}",
+                f"{pointer}/mappings/{index}/template",
+                _HINT,
+                severity=Severity.WARNING,
+                inside=fault.offset,
+            )
+
+
+def _fault(template: str) -> ExpressionFault | None:
+    try:
+        parse_template(template)
+    except ExpressionFault as fault:
+        return fault
+    return None
 
 
 def _is_transform(node: Mapping[str, Any]) -> bool:

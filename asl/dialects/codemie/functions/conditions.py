@@ -380,7 +380,8 @@ class _Evaluation:
             return isinstance(self.value(node.args[0]), wanted)
         arguments = [self.value(each) for each in node.args]
         for argument in arguments:
-            self.counted(list(argument) if isinstance(argument, _VIEWS) else argument)
+            if not isinstance(argument, filter):  # counted when it was made
+                self.counted(list(argument) if isinstance(argument, _VIEWS) else argument)
         return self.bounded(FUNCTIONS[node.func.id](*arguments))
 
 
@@ -439,6 +440,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "all": all,
     "sorted": lambda values: sorted(values),
     "list": lambda values: list(values),
+    "filter": filter,
     "isinstance": isinstance,
 }
 """The functions of the grammar; they take positional arguments only."""

@@ -10,7 +10,7 @@ from asl.core.work import WorkMeter, fail_beyond_limits
 from asl.dialects.codemie.functions.conditions import CodemieConditionError, evaluate, holds, parse
 from asl.dialects.codemie.functions.context_store import context_of, history, last_output
 from asl.dialects.codemie.functions.outputs import NOTHING, follow_steps, parse_output
-from asl.dialects.codemie.functions.placeholders import fill
+from asl.dialects.codemie.functions.templates import render
 
 __all__ = ["MAPPINGS", "transform"]
 
@@ -133,7 +133,7 @@ def _as_json(value: Any) -> Json:
 
 
 def _template(mapping: Mapping[str, Any], source: Mapping[str, Json], meter: WorkMeter) -> Json:
-    return fill(mapping["template"], source, meter=meter)
+    return render(mapping["template"], source, meter)
 
 
 Mapped: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Json], WorkMeter], Json]
