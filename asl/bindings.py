@@ -203,9 +203,10 @@ def bind(
     if (policy := bindings.get("policy")) is not None:
         services.policy = _policy(policy)
     services.middleware = tuple(bindings.get("middleware") or ())
-    integrations = bindings.get("aws")
+    integrations = _integrations(bindings.get("aws"))
+    buckets = _buckets(bindings.get("buckets"))
     if integrations is not None:
-        services.aws = _integrations(integrations).agent
+        services.aws, buckets = integrations.agent, integrations.buckets(buckets)
     _ask(services, bindings.get("approvals"), bindings.get("notify"))
     if (link := bindings.get("request_link")) is not None:
         from asl.notifiers import request_link
@@ -224,9 +225,7 @@ def bind(
     services.definitions = agent_definitions
     services.boxes = registry.tools
     services.without_mocks = lambda: registry.without_mocks().find
-    return ResolvedBindings(
-        registry.find, services, _buckets(bindings.get("buckets")), bindings.get("listener")
-    )
+    return ResolvedBindings(registry.find, services, buckets, bindings.get("listener"))
 
 
 def _definitions(services: Services) -> Mapping[str, AgentDefinition]:
@@ -325,7 +324,9 @@ def _ask(services: Services, approvals: Any, notify: Any) -> None:
         services.approvals = function_agent(approvals)
 
 
-def _integrations(given: object) -> Integrations:
+def _integrations(given: object) -> Integrations | None:
+    if given is None:
+        return None
     from asl.aws import Integrations
 
     if not isinstance(given, Integrations):

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 from asl.aws.errors import ErrorForm
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact
+from asl.effects.service_agent import uuid_of
 from asl.engine.agent import Call
 from asl.states.errors import RaisedError
 
@@ -134,8 +135,11 @@ def _tasks(response: Fields) -> Json:
     return response
 
 
-def _without_association(parameters: Fields, call: Call) -> Fields:
-    return {name: each for name, each in parameters.items() if name != "AssociateWithParent"}
+def _named_execution(parameters: Fields, call: Call) -> Fields:
+    """Name the execution by the call, so that a repeated call after a crash starts no other."""
+    named = {"Name": uuid_of(call, "execution"), **parameters}
+    named.pop("AssociateWithParent", None)
+    return named
 
 
 def _renamed(**names: str) -> Prepare:
@@ -465,7 +469,7 @@ ACTIONS: Final[Mapping[str, ActionRow]] = {
     "sagemaker:updateEndpoint": ActionRow(),
     "sns:publish": ActionRow(),
     "sqs:sendMessage": ActionRow(),
-    "states:startExecution": ActionRow(prepare=_without_association, job=_EXECUTION),
+    "states:startExecution": ActionRow(prepare=_named_execution, job=_EXECUTION),
 }
 """The actions that one operation performs; `lambda:invoke`, `http:invoke` and `apigateway:invoke`
 have their own modules."""

@@ -24,6 +24,11 @@ class ErrorForm(NamedTuple):
     legacy: bool = False
     """Whether the errors are those of version 1 of AWS's SDK for Java."""
 
+    @property
+    def unreachable(self) -> str:
+        """The error of a request without an answer."""
+        return f"{self.prefix}.SdkClientException"
+
 
 def modern_errors(service_id: str, prefix: str | None = None) -> ErrorForm:
     """Return the names of version 2 of the SDK.
@@ -64,8 +69,11 @@ def service_error(response: Mapping[str, Any], model: Any, form: ErrorForm) -> R
     return RaisedError(f"{form.prefix}.{name}", f"{error.get('Message', 'null')} ({details})")
 
 
-def unreachable(form: ErrorForm, reason: str) -> RaisedError:
-    """Return the error of a request that got no answer (AWS, recorded)."""
-    return RaisedError(
-        f"{form.prefix}.SdkClientException", f"Unable to execute HTTP request: {reason}"
-    )
+def unreachable(name: str, reason: str) -> RaisedError:
+    """Return the error of a request without an answer (AWS, recorded).
+
+    Args:
+        name: The name of the error.
+        reason: What the library reports.
+    """
+    return RaisedError(name, f"Unable to execute HTTP request: {reason}")

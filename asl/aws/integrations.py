@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Final
 
 from asl.aws.catalog import ACTIONS, SERVICES, ActionRow, ServiceRow
 from asl.aws.clients import Clients
 from asl.aws.errors import ErrorForm, modern_errors
+from asl.aws.objects import S3Buckets
 from asl.aws.operations import Operation
+from asl.aws.requests import API_GATEWAY, HTTP, EndpointRequest, RequestKind, RequestService
 from asl.aws.services import ActionService, FunctionService, JobService
 from asl.checks.service_catalog import SDK_NAMES, action_of, sdk_services
 from asl.core.diagnostics import did_you_mean
@@ -16,6 +18,7 @@ from asl.core.errors import AslError
 from asl.effects.service_agent import Service, ServiceAgent
 from asl.engine.agent import Agent
 from asl.states.calls import Target, is_function
+from asl.states.map_data import Bucket
 
 if TYPE_CHECKING:
     from boto3.session import Session
@@ -50,7 +53,7 @@ def _checked(services: Collection[str] | None) -> frozenset[str] | None:
         return None
     if isinstance(services, str):
         raise AslError(f"'services' must be a list of names, got {services!r}")
-    known = {*SERVICES, *sdk_services(), *_DIRECT}
+    known = {*_NAMES, *sdk_services()}
     for name in services:
         if name not in known:
             hint = did_you_mean(name, known)
@@ -58,8 +61,13 @@ def _checked(services: Collection[str] | None) -> frozenset[str] | None:
     return frozenset(SDK_NAMES.get(name, name) for name in services)
 
 
-_DIRECT = ("apigateway", "http")
-"""Integrations that send requests of their own."""
+_DIRECT: Final[Mapping[str, RequestKind]] = {
+    "apigateway:invoke": API_GATEWAY,
+    "http:invoke": HTTP,
+}
+"""Integrations that send requests to hosts of the document."""
+_NAMES: Final = (*SERVICES, "apigateway", "http")
+"""The services of optimized integrations."""
 
 
 def resource_patterns(services: Collection[str] | None) -> list[str]:
@@ -71,7 +79,7 @@ def resource_patterns(services: Collection[str] | None) -> list[str]:
     names = _checked(services)
     if names is None:
         return ["arn:*:states:::*", "arn:*:lambda:*:function:*"]
-    optimized = {SDK_NAMES.get(name, name): name for name in (*SERVICES, *_DIRECT)}
+    optimized = {SDK_NAMES.get(name, name): name for name in _NAMES}
     return [
         *(f"arn:*:states:::aws-sdk:{name}:*" for name in names),
         *(f"arn:*:states:::{optimized[name]}:*" for name in names if name in optimized),
@@ -91,6 +99,10 @@ class Integrations:
         """Patterns of the resources that are performed."""
         return resource_patterns(self.services)
 
+    def buckets(self, bound: Mapping[str, Bucket]) -> Mapping[str, Bucket]:
+        """Return the bound buckets, and those of S3 for other names."""
+        return S3Buckets(bound, self.clients) if self._allows("s3") else bound
+
     def agent(self, target: Target) -> Agent | None:
         """Return the agent of a resource; None for one that is no call of a service."""
         found = self._service(target)
@@ -107,11 +119,15 @@ class Integrations:
         label = f"{action.integration}:{action.name}"
         if label == "lambda:invoke":
             return self._function(None)
+        if label in _DIRECT:
+            return RequestService(EndpointRequest(self.clients, _DIRECT[label]))
         row = ACTIONS.get(label)
         return None if row is None else self._optimized(label, row, target.pattern)
 
     def _allows(self, service: str) -> bool:
-        return self.services is None or service in self.services
+        if self.services is not None:
+            return service in self.services
+        return service != "http" or self.clients.endpoint_url is None
 
     def _sdk(self, service: str, name: str) -> Service | None:
         model = sdk_services().get(service)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from contextlib import AbstractContextManager
+from typing import Any, Final, NamedTuple
 
 from asl.aws.clients import Clients
 from asl.aws.errors import ErrorForm, service_error, unreachable
 from asl.aws.names import class_name
-from asl.aws.shapes import ResponseForm, WrongParameter, json_value, legacy_form, request_value
+from asl.aws.shapes import (
+    ResponseForm,
+    WrongParameter,
+    body_text,
+    json_value,
+    legacy_form,
+    request_value,
+)
 from asl.core.values import Json, compact
 from asl.effects.service_agent import uuid_of
 from asl.engine.agent import Agent, Call
@@ -53,7 +61,7 @@ class Operation(Agent):
             RaisedError: The service refuses it, does not answer, or answers too much.
         """
         assert call is not None
-        with foreign_errors(self.errors(class_name(self.service))):
+        with foreign_errors(self.errors(class_name(self.service)).unreachable):
             return self._perform(payload, call)
 
     def _perform(self, payload: Json, call: Call) -> Reply:
@@ -71,7 +79,7 @@ class Operation(Agent):
         except ClientError as error:
             raise service_error(error.response, model, errors) from None
         except BotoCoreError as error:
-            raise unreachable(errors, str(error)) from None
+            raise unreachable(errors.unreachable, str(error)) from None
 
     def _model(self, model: Any) -> Any:
         """Return the operation, whose name may differ from that of the action in case."""
@@ -108,27 +116,32 @@ def wrong_parameters(payload: Json, reason: str) -> RaisedError:
     )
 
 
-def foreign_errors(errors: ErrorForm) -> Any:
-    """Return a context in which any other exception of a library fails the task."""
+def foreign_errors(name: str) -> AbstractContextManager[None]:
+    """Return a context in which exceptions of libraries fail the task with the error *name*."""
     return map_exceptions(
-        lambda text: unreachable(errors, text), lambda error: not isinstance(error, Exception)
+        lambda text: unreachable(name, text), lambda error: not isinstance(error, Exception)
     )
 
 
 def _reply(operation: Any, response: dict[str, Any], form: ResponseForm) -> Reply:
     about = response.pop("ResponseMetadata", {})
     found = {
-        name: each.read() if hasattr(each, "read") else each for name, each in response.items()
+        name: body_text(each.read()) if hasattr(each, "read") else each
+        for name, each in response.items()
     }
     shape = operation.output_shape
     fields = {} if shape is None else json_value(shape, found, form)
     return Reply(fields, _metadata(about))
 
 
+_HEADERS: Final = {"x-amzn-requestid": "x-amzn-RequestId"}
+"""Names of headers that botocore has in small letters."""
+
+
 def _metadata(about: dict[str, Any]) -> dict[str, Json]:
     """Return the metadata of a response as version 1 of the SDK has it (AWS, recorded)."""
     headers = {
-        name if name.startswith("x-") else name.title(): str(value)
+        _HEADERS.get(name, name if name.startswith("x-") else name.title()): str(value)
         for name, value in about.get("HTTPHeaders", {}).items()
     }
     return {

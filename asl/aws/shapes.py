@@ -11,7 +11,15 @@ from asl.aws.names import field_name, legacy_field_name
 from asl.core.values import Json, compact, type_name
 from asl.expr.times import format_timestamp
 
-__all__ = ["MODERN", "ResponseForm", "WrongParameter", "json_value", "legacy_form", "request_value"]
+__all__ = [
+    "MODERN",
+    "ResponseForm",
+    "WrongParameter",
+    "body_text",
+    "json_value",
+    "legacy_form",
+    "request_value",
+]
 
 
 class WrongParameter(Exception):
@@ -110,19 +118,16 @@ def _time(value: Json, name: str) -> datetime:
 def json_value(shape: Any, value: Any, form: ResponseForm) -> Json:
     """Return a part of a response as Step Functions shows it.
 
-    Blobs are base64, except a body, which is text if it is UTF-8.
-
     Args:
         shape: The shape of the value in botocore's model; None for a value without a model.
-        value: The value that botocore has parsed; a body is read already.
+        value: The value that botocore has parsed.
         form: The form of names and times.
     """
     kind = None if shape is None else shape.type_name
     if isinstance(value, datetime):
         return form.time(value.timestamp())
     if isinstance(value, bytes | bytearray):
-        streamed = shape is not None and shape.serialization.get("streaming")
-        return _body(bytes(value)) if streamed else b64encode(value).decode()
+        return b64encode(value).decode()
     if kind == "structure" and isinstance(value, dict) and not shape.is_document_type:
         return {
             form.field(name): json_value(shape.members[name], each, form)
@@ -136,7 +141,8 @@ def json_value(shape: Any, value: Any, form: ResponseForm) -> Json:
     return value
 
 
-def _body(data: bytes) -> str:
+def body_text(data: bytes) -> str:
+    """Return a body as text, or in base64 if it is not UTF-8."""
     try:
         return data.decode()
     except UnicodeDecodeError:

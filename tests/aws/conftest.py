@@ -15,7 +15,11 @@ from asl.aws import Integrations
 from tests.memories.conftest import free_port, server
 
 REGION = "us-east-1"
-WITHOUT_DOCKER = {"batch": {"use_docker": False}, "lambda": {"use_docker": False}}
+CONFIG = {
+    "batch": {"use_docker": False},
+    "lambda": {"use_docker": False},
+    "stepfunctions": {"execute_state_machine": True},
+}
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +39,7 @@ def endpoint(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     _post(f"{moto_url}/moto-api/reset", {})
-    _post(f"{moto_url}/moto-api/config", WITHOUT_DOCKER)
+    _post(f"{moto_url}/moto-api/config", CONFIG)
     return moto_url
 
 
