@@ -60,6 +60,7 @@ class Fork:
         self.suspension = runtime.suspension
         """Counts the workers with work."""
         self.fan = fan
+        fan.widen = self.widen
         self.length = inf if fan.length is None else fan.length
         self.values: list[Json] = [ABSENT] * (fan.length or 0) if fan.on_end is None else []
         self.next = 0
@@ -152,7 +153,7 @@ class Fork:
         """Run children until none is left."""
         self.begun += further
         at, now, run, running, values = self.at, self.now, self.run, self.running, self.values
-        limit, child, ended = self.fan.limit, self.fan.child, self.fan.on_end
+        fan, child, ended = self.fan, self.fan.child, self.fan.on_end
         whole = at.execution.outermost
         try:
             while True:  # a fork with an end condition keeps its concurrency
@@ -161,7 +162,7 @@ class Fork:
                 index = self.next
                 if self.failure is not None or index >= self.length:
                     return
-                if limit and self.suspended + len(running) >= limit:
+                if fan.limit and self.suspended + len(running) >= fan.limit:
                     return
                 at.now = now()  # start of the child's own time
                 frame = child(index)
@@ -244,6 +245,17 @@ class Fork:
         if self.fan.series or self.fan.limit == 1:
             return
         if self.length - self.next > (0 if self.next else 1):
+            if self.suspension is not None:
+                self.suspension.enter()
+            self.spreading = loop.call_soon(self._spread, loop)
+
+    def widen(self) -> None:
+        """Start more workers after the limit was raised; called on the event loop."""
+        works = self.first is not None or self._busy()
+        if works and self.spreading is None and self.failure is None:
+            from asyncio import get_running_loop
+
+            loop = get_running_loop()
             if self.suspension is not None:
                 self.suspension.enter()
             self.spreading = loop.call_soon(self._spread, loop)

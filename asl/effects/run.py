@@ -197,6 +197,8 @@ def _share(
             effects.direct = None
         if services.prices is not None:
             execution.prices = services.prices
+        if services.map_runs is not None:
+            execution.map_runs = services.map_runs
     if parent is not None:
         effects.runtime.start_within(parent)
 

@@ -20,6 +20,7 @@ from asl.effects.tool_registry import OperatorPolicy, ToolRegistry
 from asl.engine.agent import Agent, Find
 from asl.engine.checkpoints import Storage
 from asl.engine.definitions import AgentDefinition, NoDefinitions
+from asl.engine.live_map_run import MapRunMonitor
 from asl.engine.memory import Memory
 from asl.engine.pools import SharedBudgets
 from asl.engine.result import Result
@@ -88,6 +89,9 @@ class Services:
 
     child_store: ChildStore | None = None
     """Store of the started executions, None without one."""
+
+    map_runs: MapRunMonitor | None = None
+    """Follows the Map Runs of the executions; None without a monitor."""
 
     registered_program: Callable[[str], Program | None] | None = None
     """Returns the program of the registered state machine of an ARN; None without a registry."""

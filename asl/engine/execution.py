@@ -13,6 +13,7 @@ from asl.core.work import STEP_BYTES, WorkMeter
 from asl.engine.checkpoints import definition_hash
 from asl.engine.history_quota import HistoryCounter
 from asl.engine.ledger import Ledger
+from asl.engine.live_map_run import MapRunMonitor
 from asl.engine.usage import (
     NO_USAGE,
     UNSPENT,
@@ -146,6 +147,8 @@ class Execution:
     context: Mapping[str, Json] | None = None
     """Context object supplied by the caller, None for the generated one."""
     prices: Mapping[str, Price] = MappingProxyType({})
+    map_runs: MapRunMonitor | None = None
+    """Follows its Map Runs; None without a monitor."""
     child_records: Callable[[Record], object] | None = None
     """Receives the records of child executions, if they have to be stored."""
     default_tools: ToolRules | None = None

@@ -5,7 +5,7 @@ end is reported to the parent and to listeners of child executions. Events of th
 states are part of the parent's history.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Self
 
 from asl.core.errors import StateError
@@ -17,6 +17,7 @@ from asl.engine.execution import FAIR, Execution, Identity
 from asl.engine.frame import NO_VARIABLES, Frame, digest
 from asl.engine.history import HistoryExpander
 from asl.engine.live_history import count_events
+from asl.engine.live_map_run import LiveMapRun
 from asl.engine.progress import ProgressTracker
 from asl.engine.records import NOTED, TOLD, WHOLE
 from asl.engine.usage import CallUsage, ExecutionSpending
@@ -24,7 +25,7 @@ from asl.program import Machine
 from asl.states.blocks.audit import redact_text
 from asl.states.blocks.progress import Tracking
 from asl.states.effects import FanOut, Record
-from asl.states.map_data import ItemSource, MapEntry
+from asl.states.map_data import ItemSource, MapEntry, Tolerance
 
 __all__ = ["MapRun"]
 
@@ -120,6 +121,8 @@ class MapRun:
     """A run: its names and its children (protocol `asl.states.effects.DistributedRun`)."""
 
     started_children = 0
+    live: LiveMapRun | None = None
+    """The run as its monitor sees it, None without a monitor."""
 
     def __init__(
         self, frame: Frame, machine: Machine, label: str, express: bool, pure: bool, emits: bool
@@ -308,6 +311,36 @@ class MapRun:
             assert step is not None  # the index of the Map itself
             path = (*at.place, step.name)
             self.whole.emit(self._tell(at.now, beside, 0, path, event, details))
+
+    def monitored(
+        self,
+        fan: FanOut,
+        tolerance: Tolerance,
+        weights: Mapping[int, int],
+        source: ItemSource,
+    ) -> FanOut:
+        """Return a fan-out whose children are counted for the monitor of the execution, if any."""
+        monitor = self.whole.map_runs
+        if monitor is None:
+            return fan
+        self.live = LiveMapRun(
+            self.arn,
+            self.whole.id,
+            self.identity.workflow_id or "",
+            self.identity.express,
+            self.at.now,
+            tolerance,
+            weights,
+            source,
+        )
+        counting = self.live.counting(fan)
+        monitor.begin(self.live)
+        return counting
+
+    def finish(self, status: str) -> None:
+        """Report the end of the run to the monitor; an empty status is that of a paused run."""
+        if self.live is not None and self.whole.map_runs is not None:
+            self.whole.map_runs.end(self.live, status)
 
     def redacted_cause(self, child: Any, error: StateError) -> str:
         """Return the redacted cause of a child's failure."""

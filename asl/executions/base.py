@@ -10,6 +10,7 @@ from asl.effects.clock import Clock
 from asl.effects.driver import Driver
 from asl.executions.execution_reader import ExecutionReader
 from asl.executions.executor import Executor
+from asl.executions.map_runs import MapRuns
 from asl.stores.backend import StoreBackend
 from asl.stores.executions import StoredExecution
 from asl.stores.session import Session, ThreadSessions
@@ -49,6 +50,11 @@ class StoreBase:
     def reader(self) -> ExecutionReader:
         """The reader of documents, inputs and histories."""
         return self._reader
+
+    @property
+    def map_runs(self) -> MapRuns:
+        """The Map Runs that run in this process."""
+        return self._executor.map_runs
 
     def notify(self) -> None:
         """Wake the runners of this process."""

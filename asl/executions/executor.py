@@ -28,6 +28,7 @@ from asl.executions.errors import ExecutionBusy, ExecutionExists
 from asl.executions.execution_reader import ExecutionReader, identity_of
 from asl.executions.fork import ForkPoint
 from asl.executions.locking import hold_lock
+from asl.executions.map_runs import MapRuns
 from asl.executions.redrive import Restart
 from asl.executions.registrations import registered_program
 from asl.executions.requirements import Names, merge_names, require_bindings, used_names
@@ -78,6 +79,8 @@ class Executor:
         programs."""
         self.listeners: list[Callable[[], object]] = []
         """Called when there may be work for the runners of this process."""
+        self.map_runs = MapRuns(lambda: self.session, clock.now)
+        """The Map Runs of registered state machines."""
         self._last = 0
         self._numbering = Lock()
         self._used: tuple[Any, Names] = None, {}
@@ -426,6 +429,7 @@ class Executor:
         bound.services.shared_budgets = StoreBudgets(self.session)
         if stored.workflow_id is not None:
             bound.services.registered_program = partial(registered_program, self.reader)
+            bound.services.map_runs = self.map_runs
         if claim is None:
             journal.watched = stored.number
         try:

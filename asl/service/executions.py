@@ -10,13 +10,14 @@ from typing import Any, Final
 from asl.core.errors import AslError
 from asl.core.values import Json, compact, json_equal
 from asl.engine.execution import execution_id
-from asl.executions.errors import ExecutionExists, ExecutionNotFound, ExecutionNotRedrivable
+from asl.executions.errors import ExecutionExists, ExecutionNotRedrivable
 from asl.executions.registrations import MACHINE, VERSION, Registration, resolve_arn
 from asl.service.arns import Arn, Scope, parse_arn
 from asl.service.errors import ServiceError, validation_error
 from asl.service.inputs import read_input
+from asl.service.map_runs import list_child_executions
 from asl.service.pages import next_token, page_size, token_position
-from asl.service.service import StatesService, check_name
+from asl.service.service import StatesService, check_name, find_execution, known_execution
 from asl.service.state_machines import described, missing_machine
 from asl.stores.executions import ENDED, LARGEST_NUMBER, StoredExecution, executions_of
 from asl.stores.resources import find_resource, list_resources
@@ -24,7 +25,6 @@ from asl.stores.resources import find_resource, list_resources
 __all__ = [
     "describe_execution",
     "describe_state_machine_for_execution",
-    "find_execution",
     "list_executions",
     "redrive_execution",
     "start_execution",
@@ -75,7 +75,7 @@ async def start_execution(
     check_name(name)
     data = read_input(request.get("input", "{}"))
     arn = _execution_arn(service, found, name, express)
-    known = None if express else _known(service, arn)
+    known = None if express else known_execution(service, arn)
     if known is not None:
         if known.status not in OPEN or not json_equal(service.store.input(arn), data):
             raise _already_exists(arn)
@@ -97,13 +97,6 @@ async def start_execution(
 def _execution_arn(service: StatesService, found: Registration, name: str, express: bool) -> str:
     arn = execution_id(found.machine.arn, name, express)
     return f"{arn.rpartition(':')[0]}:{service.new_id()}" if express else arn
-
-
-def _known(service: StatesService, arn: str) -> StoredExecution | None:
-    try:
-        return service.store.get(arn)
-    except ExecutionNotFound:
-        return None
 
 
 def _already_exists(arn: str) -> ServiceError:
@@ -168,19 +161,6 @@ def _wrong_type() -> ServiceError:
 
 
 # Describe
-
-
-def find_execution(service: StatesService, text: str, *kinds: str) -> StoredExecution:
-    """Return the execution of an ARN.
-
-    Raises:
-        ServiceError: ExecutionDoesNotExist or InvalidArn.
-    """
-    parse_arn(text, *(kinds or ("execution",)))
-    found = _known(service, text)
-    if found is None or found.workflow_id is None:
-        raise ServiceError("ExecutionDoesNotExist", f"Execution Does Not Exist: '{text}'")
-    return found
 
 
 def _status(stored: StoredExecution) -> str:
@@ -291,8 +271,10 @@ async def list_executions(
     Raises:
         ServiceError: The request is refused.
     """
-    if "stateMachineArn" not in request:
+    if ("stateMachineArn" in request) == ("mapRunArn" in request):
         raise validation_error("Must specify exactly one of stateMachineArn and mapRunArn")
+    if "mapRunArn" in request:
+        return await list_child_executions(service, request)
     text = request["stateMachineArn"]
     arn, before = parse_arn(text, MACHINE), token_position(request)
     session = service.store.session

@@ -10,10 +10,9 @@ from asl.core.values import Json
 from asl.engine.aws_events import export_event
 from asl.engine.events import Event
 from asl.service.arns import Scope
-from asl.service.executions import find_execution
 from asl.service.model import enum_values
 from asl.service.pages import page_of
-from asl.service.service import StatesService
+from asl.service.service import StatesService, find_execution
 
 __all__ = ["get_execution_history"]
 

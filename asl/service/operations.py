@@ -6,7 +6,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from asl.core.values import Json
-from asl.service import activities, definitions, executions, history, state_machines, tags, versions
+from asl.service import (
+    activities,
+    definitions,
+    executions,
+    history,
+    map_runs,
+    state_machines,
+    tags,
+    versions,
+)
 from asl.service.arns import Scope
 from asl.service.errors import ServiceError
 from asl.service.model import check_request
@@ -29,6 +38,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "DeleteStateMachineVersion": versions.delete_state_machine_version,
     "DescribeActivity": activities.describe_activity,
     "DescribeExecution": executions.describe_execution,
+    "DescribeMapRun": map_runs.describe_map_run,
     "DescribeStateMachine": state_machines.describe_state_machine,
     "DescribeStateMachineAlias": versions.describe_state_machine_alias,
     "DescribeStateMachineForExecution": executions.describe_state_machine_for_execution,
@@ -36,6 +46,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "GetExecutionHistory": history.get_execution_history,
     "ListActivities": activities.list_activities,
     "ListExecutions": executions.list_executions,
+    "ListMapRuns": map_runs.list_map_runs,
     "ListStateMachineAliases": versions.list_state_machine_aliases,
     "ListStateMachineVersions": versions.list_state_machine_versions,
     "ListStateMachines": state_machines.list_state_machines,
@@ -51,11 +62,12 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "TagResource": tags.tag_resource,
     "TestState": definitions.test_state,
     "UntagResource": tags.untag_resource,
+    "UpdateMapRun": map_runs.update_map_run,
     "UpdateStateMachine": state_machines.update_state_machine,
     "UpdateStateMachineAlias": versions.update_state_machine_alias,
     "ValidateStateMachineDefinition": definitions.validate_state_machine_definition,
 }
-"""The operations by name."""
+"""The operations by name: all of the service model."""
 
 
 async def perform(

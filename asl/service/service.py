@@ -16,9 +16,11 @@ from asl.core.values import Json
 from asl.documents.checking import check
 from asl.documents.compiling import compile
 from asl.documents.loading import load
-from asl.executions import Store
+from asl.executions import ExecutionNotFound, Store
 from asl.program import Program
+from asl.service.arns import parse_arn
 from asl.service.errors import ServiceError
+from asl.stores.executions import StoredExecution
 
 __all__ = [
     "ACCOUNT",
@@ -26,7 +28,9 @@ __all__ = [
     "StatesService",
     "check_name",
     "check_role",
+    "find_execution",
     "invalid_definition",
+    "known_execution",
     "read_definition",
 ]
 
@@ -121,3 +125,24 @@ def check_role(arn: str) -> None:
     """
     if not _ROLE.fullmatch(arn):
         raise ServiceError("InvalidArn", f"Invalid Role Arn: '{arn}'")
+
+
+def known_execution(service: StatesService, arn: str) -> StoredExecution | None:
+    """Return the execution of an ARN, None without one."""
+    try:
+        return service.store.get(arn)
+    except ExecutionNotFound:
+        return None
+
+
+def find_execution(service: StatesService, text: str, *kinds: str) -> StoredExecution:
+    """Return the execution of an ARN.
+
+    Raises:
+        ServiceError: ExecutionDoesNotExist or InvalidArn.
+    """
+    parse_arn(text, *(kinds or ("execution",)))
+    found = known_execution(service, text)
+    if found is None or found.workflow_id is None:
+        raise ServiceError("ExecutionDoesNotExist", f"Execution Does Not Exist: '{text}'")
+    return found

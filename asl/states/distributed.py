@@ -20,12 +20,11 @@ from asl.states.errors import Suspension
 from asl.states.item_sources import MakeBatches, compile_batcher, compile_source, iteration_input
 from asl.states.items.dataset import Dataset
 from asl.states.iteration import (
-    Tolerance,
     compile_concurrency,
     compile_tolerance,
     tolerance_error,
 )
-from asl.states.map_data import ItemSource
+from asl.states.map_data import ItemSource, Tolerance
 from asl.states.map_results import Results, compile_results
 
 __all__ = ["compile_distributed"]
@@ -65,11 +64,11 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
         most = int(limit(effective, frame))
         source = source_of(effective, frame)
         batched = batched_by and batched_by(effective, frame)
-        allowed = tolerance(effective, frame) if tolerance else _none
+        allowed = tolerance(effective, frame) if tolerance else Tolerance(0)
         opened = opened_by(effective, frame)
         run = frame.run(machine, label, express, pure, tells)
         frame.note("MapRunStarted", {"mapRunArn": run.arn})
-        failures = None
+        failures, status = None, ""
         try:
             results = opened(run)
             if isinstance(source, Dataset) and not source.is_mapped:
@@ -87,10 +86,12 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
                 held_results=results.held_results,
                 has_timeout=express and compiler.profile.quotas.express_seconds is not None,
             )
+            fan = run.monitored(fan, allowed, failures.weights, source)
             joined = await _run_all(frame, run.with_end_reports(fan, source), failures, results)
         except StateError as error:
             told = {"error": error.name, "cause": error.cause}
             ended = {key: text for key, text in told.items() if text}
+            status = "FAILED"
             frame.note("MapRunFailed", ended | (failures.details() if failures else {}))
             raise
         except Suspension:  # it continues later
@@ -98,10 +99,14 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
             raise
         except BaseException as stop:
             if frame.effects.runtime.ends(stop):
+                status = "ABORTED"
                 frame.note("MapRunAborted", {})
             raise
+        else:
+            status = "SUCCEEDED"
         finally:
             source.close()
+            run.finish(status)
         frame.note("MapRunSucceeded", failures.details())
         if follows:
             record_counts(frame, run.started_children - joined.failures, joined.failures)
@@ -124,10 +129,6 @@ async def _run_all(
         raise
     results.close()
     return joined
-
-
-def _none(items: float) -> float:
-    return 0
 
 
 async def _ask(frame: StateFrame, handler: Target, dataset: Dataset) -> None:

@@ -14,7 +14,7 @@ from asl.core.values import Json
 from asl.expr.frame import ExpressionFrame as ExpressionFrame
 from asl.program import DocumentScope, Machine, Step
 from asl.states.calls import Handover, Invocation, Lookup, Target
-from asl.states.map_data import Bucket, ItemSource
+from asl.states.map_data import Bucket, ItemSource, Tolerance
 
 __all__ = [
     "ABSENT",
@@ -290,6 +290,10 @@ class StateFrame(ExpressionFrame, Protocol):
 # Forks
 
 
+def _nothing() -> None:
+    """Do nothing: the fan-out does not run."""
+
+
 class FanOut:
     """The children that a state starts, each made when a worker takes it."""
 
@@ -303,6 +307,7 @@ class FanOut:
         "on_end",
         "on_failure",
         "series",
+        "widen",
     )  # fmt: skip
 
     def __init__(
@@ -339,6 +344,8 @@ class FanOut:
         """The results so far in memory, if `ended` takes them."""
         self.has_timeout = has_timeout
         """Whether the children are executions with a maximum duration."""
+        self.widen: Callable[[], object] = _nothing
+        """Starts more children after `limit` was raised, while the fan-out runs."""
 
     @property
     def is_concurrent(self) -> bool:
@@ -386,6 +393,27 @@ class DistributedRun(Protocol):
 
     def with_end_reports(self, fan: FanOut, source: ItemSource) -> FanOut:
         """Return a fan-out that reports the end of each child to event listeners."""
+        ...
+
+    def monitored(
+        self,
+        fan: FanOut,
+        tolerance: Tolerance,
+        weights: Mapping[int, int],
+        source: ItemSource,
+    ) -> FanOut:
+        """Return a fan-out whose children are counted for the monitor of the execution, if any.
+
+        Args:
+            fan: The fan-out.
+            tolerance: The tolerated failures.
+            weights: Numbers of items of children with batches.
+            source: The items.
+        """
+        ...
+
+    def finish(self, status: str) -> None:
+        """Report the end of the run to the monitor of the execution, if any."""
         ...
 
     def redacted_cause(self, child: StateFrame, error: StateError) -> str:

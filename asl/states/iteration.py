@@ -1,7 +1,6 @@
 """What inline and distributed Maps have in common: their items, and which failures they bear."""
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
 
 from asl.core.errors import EvaluationFailed, StateError
 from asl.core.values import Json, excerpt
@@ -11,12 +10,12 @@ from asl.expr.paths import parse_path
 from asl.expr.result_path import report_conflict
 from asl.states.base import Compiler
 from asl.states.effects import StateFrame
+from asl.states.map_data import Tolerance
 from asl.states.numbers import Number, compile_number
 
 __all__ = [
     "DISTRIBUTING",
     "TOLERATING",
-    "Tolerance",
     "compile_concurrency",
     "compile_items",
     "compile_tolerance",
@@ -33,7 +32,6 @@ TOLERATING = frozenset(
 )
 """The fields that say how many failures a Map bears."""
 
-Tolerance: TypeAlias = Callable[[float], float]
 """`number of items -> tolerated failures`; the number is infinite while it is unknown."""
 
 
@@ -121,12 +119,7 @@ def compile_tolerance(compiler: Compiler) -> Callable[[Json, StateFrame], Tolera
         part = None if share is None else share(data, frame)
         if aws and count is not None and part is not None:  # there a bound of 0 is none
             most, part = (most, part or None) if most else (float("inf"), part)
-
-        def allowed(items: float) -> float:
-            # Infinitely many times nothing is no number at all.
-            return most if part is None or items == float("inf") else min(most, items * part / 100)
-
-        return allowed
+        return Tolerance(most, part)
 
     return tolerance
 

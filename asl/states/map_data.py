@@ -5,7 +5,7 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 from asl.core.values import Json
 
-__all__ = ["Bucket", "ItemSource", "MapEntry", "ObjectFault", "StoredObject"]
+__all__ = ["Bucket", "ItemSource", "MapEntry", "ObjectFault", "StoredObject", "Tolerance"]
 
 
 class MapEntry(NamedTuple):
@@ -68,3 +68,24 @@ class Bucket(Protocol):
     def objects(self, prefix: str) -> Iterator[StoredObject]:
         """Yield the objects with keys that begin with *prefix*, sorted by key."""
         ...
+
+
+class Tolerance:
+    """The failures that a Map tolerates: as many as the smaller of two bounds allows.
+
+    Args:
+        count: Tolerated number of failed items.
+        percentage: Tolerated percentage of failed items; None for no such bound.
+    """
+
+    __slots__ = ("count", "percentage")
+
+    def __init__(self, count: float, percentage: float | None = None) -> None:
+        self.count = count
+        self.percentage = percentage
+
+    def __call__(self, items: float) -> float:
+        """Return the tolerated number of failures among *items*."""
+        if self.percentage is None or items == float("inf"):  # infinitely many times nothing
+            return self.count
+        return min(self.count, items * self.percentage / 100)

@@ -16,7 +16,7 @@ PASS = json.dumps({"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}
 
 
 def test_there_is_a_method_for_each_operation_of_the_service_model() -> None:
-    assert {*OPERATIONS} <= {*operation_names()}
+    assert sorted(OPERATIONS) == operation_names()
     for operation in OPERATIONS:
         method = getattr(asl.StepFunctions, method_name(operation))
         assert inspect.getdoc(method)
