@@ -27,7 +27,13 @@ from asl.sources.read_context import (
 )
 from asl.sources.text import TrackedText
 
-__all__ = ["ServerlessTemplate"]
+__all__ = [
+    "Place",
+    "ServerlessTemplate",
+    "ServerlessVariables",
+    "json_from_part",
+    "logical_name",
+]
 
 MAX_ROUNDS: Final = 20
 """Levels of nested variables, and of files that refer to files."""
@@ -48,21 +54,21 @@ class ServerlessTemplate:
         self.value = document.value
         self.span = document.span
         self.source = document.source
-        variables = _Variables(self, ReadContext({}, limits))
+        variables = ServerlessVariables(self, ReadContext({}, limits))
         machines = variables.machines()
         self.names = {
             name: _own_names(variables.follow(machines.member(name)).value)
             for name in machines.value
         }
         self.hints = {
-            name: f"write Fn::GetAtt: [{_logical_name(function)}LambdaFunction, Arn]"
+            name: f"write Fn::GetAtt: [{logical_name(function)}LambdaFunction, Arn]"
             for name, function in variables.functions.items()
         }
         """The ARN expression of each function by name."""
 
     def deployed_name(self, name: str, context: ReadContext) -> str:
         """Return the name of a state machine in ARNs: its own, else its key."""
-        variables = _Variables(self, context)
+        variables = ServerlessVariables(self, context)
         logical = next(key for key, each in variables.machine_ids.items() if each == name)
         made = RESOURCES["AWS::StepFunctions::StateMachine"]
         return variables.resolver(self.source).resource_name(logical, made) or name
@@ -84,7 +90,7 @@ class ServerlessTemplate:
         Raises:
             InvalidDocument: The definition cannot be read.
         """
-        variables = _Variables(self, context)
+        variables = ServerlessVariables(self, context)
         machine = variables.follow(variables.machines().member(name))
         if type(machine.value) is not dict or "definition" not in machine.value:
             message = f"{name} has no 'definition'"
@@ -105,7 +111,7 @@ def _own_names(machine: Json) -> frozenset[str]:
     return frozenset((name,)) if type(name) is str else frozenset()
 
 
-class _Place:
+class Place:
     """A value with its position in one of the files."""
 
     __slots__ = ("source", "span", "value")
@@ -115,10 +121,10 @@ class _Place:
         self.span = span
         self.source = source
 
-    def member(self, step: str) -> "_Place":
+    def member(self, step: str) -> "Place":
         """Return an existing member."""
         value = self.value[int(step) if type(self.value) is list else step]
-        return _Place(value, self.span.member(step) or self.span, self.source)
+        return Place(value, self.span.member(step) or self.span, self.source)
 
     def has(self, step: str) -> bool:
         """Return whether a member exists."""
@@ -127,12 +133,12 @@ class _Place:
         return type(self.value) is dict and step in self.value
 
 
-class _Variables:
+class ServerlessVariables:
     """The variables of a `serverless.yml`."""
 
     def __init__(self, template: ServerlessTemplate, context: ReadContext) -> None:
         self.reading = context
-        self.root = _Place(template.value, template.span, template.source)
+        self.root = Place(template.value, template.span, template.source)
         self.open_variables: list[str] = []
         """The variables being evaluated."""
         self.results: dict[tuple[str, str | None], Json] = {}
@@ -156,23 +162,23 @@ class _Variables:
             self.resources |= members(place.value, "Resources")
         for place in self.objects("functions"):
             for name in place.value:
-                logical = f"{_logical_name(name)}LambdaFunction"
+                logical = f"{logical_name(name)}LambdaFunction"
                 self.functions |= {name: name, logical: name}
                 self.resources[name] = {"Type": "AWS::Lambda::Function"}
         machines = self.machines()
         for name in machines.value:
             found = self.readable_place(machines.member(name))
             machine = found.value if found is not None and type(found.value) is dict else {}
-            logical = machine.get("id") or f"{_logical_name(name)}StepFunctionsStateMachine"
+            logical = machine.get("id") or f"{logical_name(name)}StepFunctionsStateMachine"
             self.machine_ids[logical] = name
             called = machine.get("name", name)
             self.resources[logical] = _created_resource("StateMachine", "StateMachineName", called)
         for place in self.objects("stepFunctions", "activities"):
             for name in place.value if type(place.value) is list else ():
-                logical = f"{_logical_name(str(name))}StepFunctionsActivity"
+                logical = f"{logical_name(str(name))}StepFunctionsActivity"
                 self.resources[logical] = _created_resource("Activity", "Name", str(name))
 
-    def objects(self, *steps: str) -> Iterator[_Place]:
+    def objects(self, *steps: str) -> Iterator[Place]:
         """Yield the objects of a section, one for each file of a list."""
         section = self.section(*steps)
         if section is None:
@@ -185,14 +191,14 @@ class _Variables:
         if type(section.value) is dict or (section.value and not listed):
             yield section
 
-    def section(self, *steps: str) -> _Place | None:
+    def section(self, *steps: str) -> Place | None:
         """Return a section; None if it is absent or its file cannot be read."""
-        place: _Place | None = self.root
+        place: Place | None = self.root
         for step in steps:
             place = self.readable_place(place.member(step)) if place and place.has(step) else None
         return place
 
-    def readable_place(self, place: _Place) -> _Place | None:
+    def readable_place(self, place: Place) -> Place | None:
         """Return a place; None if its file cannot be read."""
         try:
             found = self.follow(place)
@@ -200,16 +206,16 @@ class _Variables:
             return None
         return None if type(found.value) is str else found
 
-    def machines(self) -> _Place:
+    def machines(self) -> Place:
         """Return the object with the state machines."""
         place = self.root
         for step in ("stepFunctions", "stateMachines"):
             if not place.has(step):
-                return _Place({}, place.span, place.source)
+                return Place({}, place.span, place.source)
             place = self.follow(place.member(step))
-        return place if type(place.value) is dict else _Place({}, place.span, place.source)
+        return place if type(place.value) is dict else Place({}, place.span, place.source)
 
-    def follow(self, place: _Place) -> _Place:
+    def follow(self, place: Place) -> Place:
         """Return a place; for a single variable, the place that it refers to."""
         for _ in range(MAX_ROUNDS):
             whole = self.single_variable(place)
@@ -219,7 +225,7 @@ class _Variables:
             place = found
         return place
 
-    def single_variable(self, place: _Place) -> str | None:
+    def single_variable(self, place: Place) -> str | None:
         """Return the variable if a text consists of one, else None."""
         value = place.value
         if type(value) is not str or not value.startswith("${") or not _ends_with_its_brace(value):
@@ -227,14 +233,14 @@ class _Variables:
         found = _VARIABLE.fullmatch(self.replace_nested(value, place))
         return None if found is None else found[1]
 
-    def meaning(self, expression: str, place: _Place) -> Json:
+    def meaning(self, expression: str, place: Place) -> Json:
         """Return the value of a variable, or a stand-in."""
         key = expression, place.source.name
         if key not in self.results:
             self.results[key] = self.evaluate(expression, place)
         return self.results[key]
 
-    def evaluate(self, expression: str, place: _Place) -> Json:
+    def evaluate(self, expression: str, place: Place) -> Json:
         if expression in self.open_variables or len(self.open_variables) > MAX_ROUNDS:
             raise self.error(place, f"${{{expression}}} refers to itself")
         self.open_variables.append(expression)
@@ -266,7 +272,7 @@ class _Variables:
             self.open_variables.pop()
         return self.reading.stand_in(expression, f"${{{expression}}}")
 
-    def find_place(self, expression: str, place: _Place) -> _Place | None:
+    def find_place(self, expression: str, place: Place) -> Place | None:
         """Return the place that a variable refers to, None if it is not in a file."""
         file = _FILE.fullmatch(expression)
         if file is not None:
@@ -276,7 +282,7 @@ class _Variables:
                 raise self.reading.error(place.source, place.span.at, "READ-18", message)
             source = self.reading.file(path, place.source, place.span.at)
             document = parse_source(source, self.reading.limits, _SCHEMA)
-            found = _Place(document.value, document.span, document.source)
+            found = Place(document.value, document.span, document.source)
             return self.walk(found, file[2], place) if file[2] else found
         source_of = _SOURCE.fullmatch(expression)
         if source_of is None or source_of[1] != "self":
@@ -293,7 +299,7 @@ class _Variables:
             here = here.member(step)
         return here
 
-    def walk(self, found: _Place, path: str, place: _Place) -> _Place:
+    def walk(self, found: Place, path: str, place: Place) -> Place:
         for step in path.split("."):
             found = self.follow(found)
             if not found.has(step):
@@ -302,7 +308,7 @@ class _Variables:
             found = found.member(step)
         return found
 
-    def replace_nested(self, value: str, place: _Place) -> str:
+    def replace_nested(self, value: str, place: Place) -> str:
         """Return a variable with its nested variables replaced."""
         for _ in range(MAX_ROUNDS):
             if _VARIABLE.fullmatch(value) is not None:
@@ -324,7 +330,7 @@ class _Variables:
                 return ACCOUNT
         return None
 
-    def error(self, place: _Place, message: str, hint: str | None = None) -> Exception:
+    def error(self, place: Place, message: str, hint: str | None = None) -> Exception:
         return self.reading.error(place.source, place.span.at, "READ-16", message, hint)
 
 
@@ -337,14 +343,14 @@ class _Resolver(Resolver):
         span: Span,
         source: Source,
         context: ReadContext,
-        variables: _Variables,
+        variables: ServerlessVariables,
     ) -> None:
         super().__init__(template, span, source, context)
         self.variables = variables
 
     def resolve(self, value: Json, span: Span) -> SourcePart:
         self.reading.count(self.source, span.at)
-        place = _Place(value, span, self.source)
+        place = Place(value, span, self.source)
         whole = self.variables.single_variable(place)
         if whole is None:
             return super().resolve(value, span)
@@ -362,7 +368,7 @@ class _Resolver(Resolver):
 
     def literal(self, value: str, span: Span) -> TrackedText:
         text = super().literal(value, span)
-        place = _Place(value, span, self.source)
+        place = Place(value, span, self.source)
         for _ in range(MAX_ROUNDS):
             filled = self.replace_innermost(text, place)
             if filled is text:
@@ -370,7 +376,7 @@ class _Resolver(Resolver):
             text = filled
         return text
 
-    def replace_innermost(self, text: TrackedText, place: _Place) -> TrackedText:
+    def replace_innermost(self, text: TrackedText, place: Place) -> TrackedText:
         """Return the text with its innermost variables replaced."""
 
         def lookup(name: str) -> str | None:
@@ -385,7 +391,7 @@ class _Resolver(Resolver):
         return text if pseudo == text.string else TrackedText.at_offset(pseudo, text.begin)
 
 
-def _logical_name(name: str) -> str:
+def logical_name(name: str) -> str:
     """Return the start of the logical name that the framework gives a resource."""
     logical = name.replace("-", "Dash").replace("_", "Underscore")
     return f"{logical[:1].upper()}{logical[1:]}"

@@ -19,7 +19,15 @@ from asl.sources import RESOURCES, SERVERLESS, TERRAFORM, cloudformation, defini
 from asl.sources.intrinsics import SCHEMA
 from asl.sources.read_context import Note, ReadContext, read_template
 
-__all__ = ["ReadOptions", "Template", "fill_placeholders", "load", "load_each", "template_in"]
+__all__ = [
+    "ReadOptions",
+    "Template",
+    "fill_placeholders",
+    "limit_reference_chains",
+    "load",
+    "load_each",
+    "template_in",
+]
 
 
 class ReadOptions(NamedTuple):
@@ -89,7 +97,7 @@ def template_in(found: Document | Source, limits: Limits) -> Template | None:
 
         return terraform.TerraformTemplate(found._replace(format="hcl"), limits)
     if found.format == "yaml" and re.search(SERVERLESS, text, re.MULTILINE):
-        with _limit_reference_chains(found):
+        with limit_reference_chains(found):
             return serverless.ServerlessTemplate(found, limits)
     if found.format == "yaml" and not re.search(RESOURCES, text, re.MULTILINE):
         return None
@@ -109,7 +117,7 @@ def _template(document: Document, faults: Iterable[Fault] = ()) -> Template | No
 
 
 @contextmanager
-def _limit_reference_chains(source: Source) -> Iterator[None]:
+def limit_reference_chains(source: Source) -> Iterator[None]:
     """Turn a RecursionError into a finding: a chain of references is too long.
 
     Readers limit the nesting of the text, which does not limit such chains.
@@ -131,7 +139,7 @@ def load(template: Template, resource: str | None, given: ReadOptions) -> Docume
     reading = ReadContext(given.values, given.limits, given.root)
     reading.notes.update(dict.fromkeys(template.notes))
     chosen = _choose_machine(template, resource)
-    with _limit_reference_chains(template.source):
+    with limit_reference_chains(template.source):
         document = template.document(chosen, reading)
         document = _deployed(document, template, chosen, given)
     return replace(
@@ -181,7 +189,7 @@ def load_each(
         reading = ReadContext(given.values, given.limits, given.root, looked_up, files)
         reading.notes.update(dict.fromkeys(() if read else template.notes))
         try:
-            with _limit_reference_chains(template.source):
+            with limit_reference_chains(template.source):
                 read.append(_deployed(template.document(each, reading), template, each, given))
         except InvalidDocument as refusal:
             read.append(refusal)
@@ -198,7 +206,7 @@ def _siblings(template: Template, name: str, given: ReadOptions) -> dict[str, Do
             continue
         reading = ReadContext(given.values, given.limits, given.root)
         try:
-            with _limit_reference_chains(template.source):
+            with limit_reference_chains(template.source):
                 document = template.document(each, reading)
                 deployed = template.deployed_name(each, reading)
         except InvalidDocument:
