@@ -74,6 +74,7 @@ MAY_BE_HEAVY = {
     "asl.agents.child_process": {"asyncio"},
     "asl.cli.serve": {"asyncio"},
     "asl.cli.worker": {"asyncio"},
+    "asl.functions": {"asyncio"},
     **{
         f"asl.service.{name}": {"asyncio"}
         for name in ("activities", "client", "definitions", "executions", "http")
@@ -351,6 +352,7 @@ LATE = {
     "asl.service.server": "uvicorn, of the extra server",
     "asl.expr.jsonata": "the query language, which a document in JSONPath lacks",
     "asl.expr.jsonata.library": "the library jsonata",
+    "asl.functions": "asyncio: needed where functions of a template are bound",
     "asl.graphs": "drawings and plans",
     "asl.memories": "rows of a table by the form of a location; each brings its library",
     "asl.memories.dynamodb": "boto3",

@@ -32,6 +32,7 @@ from asl.states.errors import RaisedError
 __all__ = [
     "LambdaContext",
     "LambdaHandler",
+    "cause_text",
     "function_failure",
     "lambda_handler",
     "request_id",
@@ -214,7 +215,7 @@ class LimitedHandler(AgentWrapper):
             f"RequestId: {request_id(call)} Error: Task timed out after {self.seconds:.2f} seconds"
         )
         cause = {"errorType": "Sandbox.Timedout", "errorMessage": text}
-        raise RaisedError("Sandbox.Timedout", _text(cause, call))
+        raise RaisedError("Sandbox.Timedout", cause_text(cause, call))
 
 
 def request_id(call: Call) -> str:
@@ -252,7 +253,7 @@ def _failure(error: BaseException, call: Call) -> StateError:
         text = f"RequestId: {request_id(call)} Error: Runtime exited"
         text += f" with error: exit status {status}" if status else " without providing a reason"
         cause: Json = {"errorType": "Runtime.ExitError", "errorMessage": text}
-        return RaisedError("Runtime.ExitError", _text(cause, call))
+        return RaisedError("Runtime.ExitError", cause_text(cause, call))
     name = type(error).__name__
     frames = extract_tb(error.__traceback__)
     while frames and frames[0].filename.startswith(OWN):
@@ -265,10 +266,10 @@ def _failure(error: BaseException, call: Call) -> StateError:
 def _cause(name: str, message: str, trace: list[str], call: Call) -> str:
     """Return the cause of a failure in the form of Lambda's Python runtime."""
     fields = {"errorMessage": message, "errorType": name, "requestId": request_id(call)}
-    return _text({**fields, "stackTrace": trace}, call)
+    return cause_text({**fields, "stackTrace": trace}, call)
 
 
-def _text(cause: Json, call: Call) -> str:
+def cause_text(cause: Json, call: Call) -> str:
     """Write a cause as the state shows it (AWS, recorded).
 
     The function's own text has blanks; the integration `lambda:invoke` writes it anew.

@@ -35,7 +35,7 @@ function request(method, name, body = "") {
   });
 }
 
-async function importModule(file, name) {
+async function importModule(file) {
   try {
     const require = createRequire(pathToFileURL(file));
     return file.endsWith(".cjs") ? require(file) : await import(pathToFileURL(file).href);

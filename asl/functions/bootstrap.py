@@ -16,7 +16,7 @@ import time
 import traceback
 from http.client import HTTPConnection, HTTPException
 from types import SimpleNamespace
-from typing import Any, Callable, Dict, List, Optional, Tuple  # noqa: UP035  # Python 3.8
+from typing import Any, Callable  # noqa: UP035  # Python 3.8
 
 PREFIX = "/2018-06-01/runtime/"
 CLIENT = (
@@ -32,13 +32,13 @@ SHOWN = (
 class RuntimeFault(Exception):
     """An error that the runtime reports by its own name."""
 
-    def __init__(self, name: str, message: str, trace: Optional[List[str]] = None) -> None:
+    def __init__(self, name: str, message: str, trace: list[str] | None = None) -> None:
         super().__init__(message)
         self.name = name
         self.trace = trace or []
 
 
-class Context:
+class _Context:
     """The second argument of a handler."""
 
     def __init__(self, headers: Any) -> None:
@@ -50,7 +50,7 @@ class Context:
         self.log_group_name = os.environ["AWS_LAMBDA_LOG_GROUP_NAME"]
         self.log_stream_name = os.environ["AWS_LAMBDA_LOG_STREAM_NAME"]
         self.identity = SimpleNamespace(cognito_identity_id=None, cognito_identity_pool_id=None)
-        self.client_context = _client_context(headers.get("Lambda-Runtime-Client-Context"))
+        self.client_context = _client_context(headers.get("Lambda-Runtime-Client-_Context"))
         self._deadline = int(headers["Lambda-Runtime-Deadline-Ms"])
 
     def get_remaining_time_in_millis(self) -> int:
@@ -66,7 +66,7 @@ class Context:
         return f"LambdaContext([{shown}])"
 
 
-def _client_context(text: Optional[str]) -> Any:
+def _client_context(text: str | None) -> Any:
     value = None if text is None else json.loads(text)
     if not isinstance(value, dict):
         return None
@@ -82,7 +82,7 @@ class Api:
     def __init__(self) -> None:
         self.connection = HTTPConnection(os.environ["AWS_LAMBDA_RUNTIME_API"])
 
-    def next(self) -> Tuple[Any, bytes]:
+    def next(self) -> tuple[Any, bytes]:
         """Return headers and body of the next event."""
         self.connection.request("GET", f"{PREFIX}invocation/next")
         response = self.connection.getresponse()
@@ -95,8 +95,8 @@ class Api:
         self.connection.getresponse().read()
 
 
-def load_handler(name: str) -> Callable[[Any, Context], Any]:
-    """Import a handler by its name, such as `folder/module.function`."""
+def load_handler(name: str) -> Callable[[Any, _Context], Any]:
+    """Import a handler by its name, such as `folder/module.function`; raises RuntimeFault."""
     module_name, dot, attribute = name.rpartition(".")
     if not dot:
         reason = "not enough values to unpack (expected 2, got 1)"
@@ -113,11 +113,11 @@ def load_handler(name: str) -> Callable[[Any, Context], Any]:
     if not hasattr(module, attribute):
         text = f"Handler '{attribute}' missing on module '{module_name}'"
         raise RuntimeFault("Runtime.HandlerNotFound", text)
-    handler: Callable[[Any, Context], Any] = getattr(module, attribute)
+    handler: Callable[[Any, _Context], Any] = getattr(module, attribute)
     return handler
 
 
-def describe(error: Exception, request_id: str) -> Dict[str, Any]:
+def describe(error: Exception, request_id: str) -> dict[str, Any]:
     """Return an exception in the form of Lambda."""
     if isinstance(error, RuntimeFault):
         name, trace = error.name, error.trace
@@ -127,7 +127,7 @@ def describe(error: Exception, request_id: str) -> Dict[str, Any]:
         while frames and frames[0].filename == __file__:
             del frames[0]
         # Tuples have no columns, which Lambda does not mark either.
-        trace = traceback.format_list([(f.filename, f.lineno, f.name, f.line) for f in frames])
+        trace = traceback.format_list([(f.filename, f.lineno or 0, f.name, f.line) for f in frames])
     return {
         "errorMessage": _message(error),
         "errorType": name,
@@ -144,7 +144,7 @@ def _message(error: Exception) -> str:
 
 
 def write(value: Any) -> str:
-    """Return a result as JSON text."""
+    """Return a result as JSON text; raises RuntimeFault if it has none."""
     try:
         text = json.dumps(value, default=_number, allow_nan=False, ensure_ascii=False)
         text.encode()  # half of a surrogate pair fails here
@@ -178,8 +178,8 @@ def main() -> None:
     sys.path[:] = [*sys.argv[1:], *(each for each in sys.path if each != own)]
     del sys.argv[1:]
     api = Api()
-    handler: Optional[Callable[[Any, Context], Any]] = None
-    fault: Optional[Exception] = None
+    handler: Callable[[Any, _Context], Any] | None = None
+    fault: Exception | None = None
     try:
         handler = load_handler(os.environ["_HANDLER"])
     except Exception as error:  # foreign code: it fails each event
@@ -192,7 +192,7 @@ def main() -> None:
             report(api, fault, request_id)
             sys.exit(1)  # so that the next event imports the code again
         try:
-            text = write(handler(json.loads(event), Context(headers)))
+            text = write(handler(json.loads(event), _Context(headers)))
         except Exception as error:  # foreign code: it fails the event
             report(api, error, request_id)
         else:

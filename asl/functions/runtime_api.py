@@ -8,14 +8,25 @@ from __future__ import annotations
 
 import json
 import time
-from asyncio import Event, Future, StreamReader, StreamWriter, get_running_loop, start_server
+from asyncio import (
+    CancelledError,
+    Event,
+    Future,
+    StreamReader,
+    StreamWriter,
+    Task,
+    current_task,
+    gather,
+    get_running_loop,
+    start_server,
+)
 from asyncio.exceptions import IncompleteReadError, LimitOverrunError
-from contextlib import suppress
+from select import POLLIN, poll
 from typing import Final, NamedTuple
 
 from asl.core.values import Json, encode
 
-__all__ = ["MAX_ANSWER", "Answer", "Invocation", "RuntimeApi"]
+__all__ = ["MAX_ANSWER", "Answer", "FunctionEvent", "RuntimeApi"]
 
 MAX_ANSWER: Final = 6_291_556
 """Bytes of the largest answer of a function (AWS, quotas)."""
@@ -25,7 +36,7 @@ PREFIX: Final = "/2018-06-01/runtime/"
 REASONS: Final = {200: "OK", 202: "Accepted", 400: "Bad Request", 404: "Not Found"}
 
 
-class Invocation(NamedTuple):
+class FunctionEvent(NamedTuple):
     """One event for a function."""
 
     request_id: str
@@ -43,7 +54,8 @@ class Answer(NamedTuple):
 
     ok: bool
     body: bytes
-    too_large: bool = False
+    reusable: bool = True
+    """Whether its process may answer another event."""
 
 
 class _Request(NamedTuple):
@@ -61,9 +73,10 @@ class RuntimeApi:
         """The answer to the current event."""
         self.fetched = Event()
         """Set when the process has read the current event."""
-        self._invocation: Invocation | None = None
+        self._invocation: FunctionEvent | None = None
+        self._init_error: Answer | None = None
         self._offered = Event()
-        self._writers: set[StreamWriter] = set()
+        self._connections: set[Task[None]] = set()
 
     async def start(self) -> str:
         """Listen; return the address for `AWS_LAMBDA_RUNTIME_API`."""
@@ -71,50 +84,59 @@ class RuntimeApi:
         host, port = self.server.sockets[0].getsockname()
         return f"{host}:{port}"
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End all connections and stop listening."""
         self.server.close()
-        for writer in self._writers:
-            writer.transport.abort()
+        for each in self._connections:
+            each.cancel()
+        await gather(*self._connections)
 
-    def offer(self, invocation: Invocation) -> None:
+    def offer(self, invocation: FunctionEvent) -> None:
         """Offer the next event to the process."""
         self._invocation = invocation
         self.fetched.clear()
         self.answer = get_running_loop().create_future()
+        if self._init_error is not None:
+            self.answer.set_result(self._init_error)
         self._offered.set()
 
     async def _connected(self, reader: StreamReader, writer: StreamWriter) -> None:
-        self._writers.add(writer)
+        task = current_task()
+        assert task is not None
+        self._connections.add(task)
         try:
-            with suppress(OSError, IncompleteReadError, LimitOverrunError, ValueError):
-                while True:
-                    request = await _read_request(reader)
-                    writer.write(await self._respond(request))
-                    await writer.drain()
-                    if request.body is None:
-                        break
+            while True:
+                request = await _read_request(reader)
+                writer.write(await self._respond(request, writer))
+                await writer.drain()
+                if request.body is None:
+                    break
+        except (CancelledError, OSError, IncompleteReadError, LimitOverrunError, ValueError):
+            pass  # the process has ended or will be, or it does not speak HTTP
         finally:
-            self._writers.discard(writer)
+            self._connections.discard(task)
             writer.close()
 
-    async def _respond(self, request: _Request) -> bytes:
+    async def _respond(self, request: _Request, writer: StreamWriter) -> bytes:
         path = request.path.removeprefix(PREFIX)
         if request.method == "GET" and path == "invocation/next":
-            return await self._next()
+            return await self._next(writer)
         match path.split("/"):
             case ["invocation", request_id, "response" | "error" as kind]:
                 current = self._invocation
                 if current is None or current.request_id != request_id:
                     return _response(400, _error("InvalidRequestID", "Invalid request ID"))
-                return self._take(kind == "response", request.body)
+                return self._take(_answer(kind == "response", request.body))
             case ["init", "error"]:
-                return self._take(False, request.body)
+                self._init_error = _answer(False, request.body)
+                return self._take(self._init_error)
         return _response(404, _error("NotFound", f"There is no {request.path}"))
 
-    async def _next(self) -> bytes:
+    async def _next(self, writer: StreamWriter) -> bytes:
         """Wait for the next event and return the response with it."""
         await self._offered.wait()
+        if _is_closed(writer):
+            raise ConnectionResetError
         self._offered.clear()
         current = self._invocation
         assert current is not None
@@ -128,17 +150,26 @@ class RuntimeApi:
             headers["Lambda-Runtime-Client-Context"] = json.dumps(current.client_context)
         return _response(200, current.event, headers)
 
-    def _take(self, ok: bool, body: bytes | None) -> bytes:
+    def _take(self, answer: Answer) -> bytes:
         """Record an answer; the first one counts."""
-        if body is None:
-            text = f"exceeded maximum allowed payload size ({MAX_ANSWER} bytes)."
-            body = _error("Function.ResponseSizeTooLarge", f"Response payload size {text}")
-            answer = Answer(False, body, too_large=True)
-        else:
-            answer = Answer(ok, body)
         if not self.answer.done():
             self.answer.set_result(answer)
         return _response(202, b'{"status":"OK"}\n')
+
+
+def _is_closed(writer: StreamWriter) -> bool:
+    """Return whether the process has ended while it waited, or sends what it should not."""
+    waiting = poll()  # what has arrived since the event loop has looked last
+    waiting.register(writer.get_extra_info("socket").fileno(), POLLIN)
+    return bool(waiting.poll(0))
+
+
+def _answer(ok: bool, body: bytes | None) -> Answer:
+    """Return the answer with this body; None is one that is too large."""
+    if body is not None:
+        return Answer(ok, body)
+    text = f"Response payload size exceeded maximum allowed payload size ({MAX_ANSWER} bytes)."
+    return Answer(False, _error("Function.ResponseSizeTooLarge", text), reusable=False)
 
 
 def _error(name: str, message: str) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from asyncio import FIRST_COMPLETED, Future, StreamReader, ensure_future, wait, wait_for
+from asyncio import FIRST_COMPLETED, Future, StreamReader, ensure_future, shield, wait
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, create_subprocess_exec
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from asl.agents.child_process import MARK, end_strays, new_mark
 from asl.core.values import encode
-from asl.functions.runtime_api import Answer, Invocation, RuntimeApi
+from asl.functions.runtime_api import Answer, FunctionEvent, RuntimeApi
 
 __all__ = ["UnreadEvent", "Worker"]
 
 INIT_LIMIT: Final = 10.0
-"""Seconds that a function may take to start, beside its timeout (AWS, quotas)."""
+"""Seconds that a function may take to start, in addition to its timeout (AWS, quotas)."""
 LAST_LINES: Final = 1.0
 """Seconds to wait for the output of a process that has ended."""
 LONGEST_LINE: Final = 65_536
@@ -72,13 +72,13 @@ class Worker:
                 start_new_session=True,  # so that its own children can be ended with it
             )
         except BaseException:
-            self.api.close()
+            await self.api.close()
             raise
         assert self.process.stdout is not None
         self.ended: Future[int] = ensure_future(self.process.wait())
         self.logging = ensure_future(self._read_log(self.process.stdout))
 
-    async def invoke(self, invocation: Invocation) -> Answer:
+    async def invoke(self, invocation: FunctionEvent) -> Answer:
         """Return the answer to an event, or AWS's error for a process that gives none.
 
         Raises:
@@ -87,7 +87,8 @@ class Worker:
         self.api.offer(invocation)
         limit = invocation.timeout + (0.0 if self.served else INIT_LIMIT)
         fetched = await self._first(self.api.fetched.wait(), limit)
-        answered = fetched and await self._first(self.api.answer, invocation.timeout)
+        if fetched:
+            await self._first(self.api.answer, invocation.timeout)
         if self.api.answer.done():
             self.served += 1
             return self.api.answer.result()
@@ -99,7 +100,6 @@ class Worker:
             )
         if self.served and not self.api.fetched.is_set():
             raise UnreadEvent
-        assert not answered
         return _failure(
             "Runtime.ExitError",
             f"RequestId: {invocation.request_id} Error: Runtime exited "
@@ -132,25 +132,20 @@ class Worker:
         if rest:
             self.log(rest.decode(errors="replace"))
 
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process can answer another event."""
-        return not self.ended.done()
-
     async def end(self) -> None:
-        """Kill the process and its descendants."""
+        """Kill the process and its descendants; repeat this if it is cancelled."""
         if not self.ended.done():
             with suppress(ProcessLookupError, PermissionError):  # none of the group is left
                 os.killpg(self.process.pid, signal.SIGKILL)
         end_strays(self.mark)
-        await self.ended
-        with suppress(TimeoutError):
-            await wait_for(self.logging, LAST_LINES)
-        self.api.close()
+        await shield(self.ended)
+        await wait({self.logging}, timeout=LAST_LINES)
+        self.logging.cancel()
+        await self.api.close()
 
 
 def _failure(name: str, message: str) -> Answer:
-    return Answer(False, encode({"errorType": name, "errorMessage": message}))
+    return Answer(False, encode({"errorType": name, "errorMessage": message}), reusable=False)
 
 
 def _end_of(status: int) -> str:

@@ -42,12 +42,14 @@ def read_functions(template: CloudFormationTemplate, context: ReadContext) -> li
     ]
     aliases = [*reader.aliases()]
     return [
-        replace(
-            each,
-            arns=(*each.arns, *(arn for arn, called in aliases if called in (each.name, *each.arns))),
-        )
+        replace(each, arns=(*each.arns, *(arn for arn, named in aliases if _is_named(each, named))))
         for each in functions
     ]
+
+
+def _is_named(function: LambdaFunction, named: str) -> bool:
+    """Return whether this is the name or an ARN of a function."""
+    return named == function.name or named in function.arns
 
 
 class _Value:

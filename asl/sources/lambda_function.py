@@ -28,7 +28,7 @@ class LambdaFunction:
     """The folders of its layers."""
     missing_layers: tuple[str, ...] = ()
     """Layers that are not in the project."""
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, hash=False)
     timeout: float = 3.0
     """Seconds that a call may take."""
     memory: int = 128

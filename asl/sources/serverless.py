@@ -28,7 +28,7 @@ from asl.sources.read_context import (
 from asl.sources.text import TrackedText
 
 __all__ = [
-    "Place",
+    "FilePlace",
     "ServerlessTemplate",
     "ServerlessVariables",
     "json_from_part",
@@ -75,7 +75,7 @@ class ServerlessTemplate:
 
     def is_express(self, name: str, context: ReadContext) -> bool:
         """Return whether a state machine is of the type EXPRESS."""
-        variables = _Variables(self, context)
+        variables = ServerlessVariables(self, context)
         machine = variables.follow(variables.machines().member(name))
         return machine.has("type") and variables.follow(machine.member("type")).value == "EXPRESS"
 
@@ -111,7 +111,7 @@ def _own_names(machine: Json) -> frozenset[str]:
     return frozenset((name,)) if type(name) is str else frozenset()
 
 
-class Place:
+class FilePlace:
     """A value with its position in one of the files."""
 
     __slots__ = ("source", "span", "value")
@@ -121,10 +121,10 @@ class Place:
         self.span = span
         self.source = source
 
-    def member(self, step: str) -> "Place":
+    def member(self, step: str) -> "FilePlace":
         """Return an existing member."""
         value = self.value[int(step) if type(self.value) is list else step]
-        return Place(value, self.span.member(step) or self.span, self.source)
+        return FilePlace(value, self.span.member(step) or self.span, self.source)
 
     def has(self, step: str) -> bool:
         """Return whether a member exists."""
@@ -138,7 +138,7 @@ class ServerlessVariables:
 
     def __init__(self, template: ServerlessTemplate, context: ReadContext) -> None:
         self.reading = context
-        self.root = Place(template.value, template.span, template.source)
+        self.root = FilePlace(template.value, template.span, template.source)
         self.open_variables: list[str] = []
         """The variables being evaluated."""
         self.results: dict[tuple[str, str | None], Json] = {}
@@ -178,7 +178,7 @@ class ServerlessVariables:
                 logical = f"{logical_name(str(name))}StepFunctionsActivity"
                 self.resources[logical] = _created_resource("Activity", "Name", str(name))
 
-    def objects(self, *steps: str) -> Iterator[Place]:
+    def objects(self, *steps: str) -> Iterator[FilePlace]:
         """Yield the objects of a section, one for each file of a list."""
         section = self.section(*steps)
         if section is None:
@@ -191,14 +191,14 @@ class ServerlessVariables:
         if type(section.value) is dict or (section.value and not listed):
             yield section
 
-    def section(self, *steps: str) -> Place | None:
+    def section(self, *steps: str) -> FilePlace | None:
         """Return a section; None if it is absent or its file cannot be read."""
-        place: Place | None = self.root
+        place: FilePlace | None = self.root
         for step in steps:
             place = self.readable_place(place.member(step)) if place and place.has(step) else None
         return place
 
-    def readable_place(self, place: Place) -> Place | None:
+    def readable_place(self, place: FilePlace) -> FilePlace | None:
         """Return a place; None if its file cannot be read."""
         try:
             found = self.follow(place)
@@ -206,16 +206,16 @@ class ServerlessVariables:
             return None
         return None if type(found.value) is str else found
 
-    def machines(self) -> Place:
+    def machines(self) -> FilePlace:
         """Return the object with the state machines."""
         place = self.root
         for step in ("stepFunctions", "stateMachines"):
             if not place.has(step):
-                return Place({}, place.span, place.source)
+                return FilePlace({}, place.span, place.source)
             place = self.follow(place.member(step))
-        return place if type(place.value) is dict else Place({}, place.span, place.source)
+        return place if type(place.value) is dict else FilePlace({}, place.span, place.source)
 
-    def follow(self, place: Place) -> Place:
+    def follow(self, place: FilePlace) -> FilePlace:
         """Return a place; for a single variable, the place that it refers to."""
         for _ in range(MAX_ROUNDS):
             whole = self.single_variable(place)
@@ -225,7 +225,7 @@ class ServerlessVariables:
             place = found
         return place
 
-    def single_variable(self, place: Place) -> str | None:
+    def single_variable(self, place: FilePlace) -> str | None:
         """Return the variable if a text consists of one, else None."""
         value = place.value
         if type(value) is not str or not value.startswith("${") or not _ends_with_its_brace(value):
@@ -233,14 +233,15 @@ class ServerlessVariables:
         found = _VARIABLE.fullmatch(self.replace_nested(value, place))
         return None if found is None else found[1]
 
-    def meaning(self, expression: str, place: Place) -> Json:
+    def meaning(self, expression: str, place: FilePlace) -> Json:
         """Return the value of a variable, or a stand-in."""
         key = expression, place.source.name
         if key not in self.results:
             self.results[key] = self.evaluate(expression, place)
         return self.results[key]
 
-    def evaluate(self, expression: str, place: Place) -> Json:
+    def evaluate(self, expression: str, place: FilePlace) -> Json:
+        """Evaluate a variable; raises InvalidDocument if it refers to itself or to nothing."""
         if expression in self.open_variables or len(self.open_variables) > MAX_ROUNDS:
             raise self.error(place, f"${{{expression}}} refers to itself")
         self.open_variables.append(expression)
@@ -272,8 +273,12 @@ class ServerlessVariables:
             self.open_variables.pop()
         return self.reading.stand_in(expression, f"${{{expression}}}")
 
-    def find_place(self, expression: str, place: Place) -> Place | None:
-        """Return the place that a variable refers to, None if it is not in a file."""
+    def find_place(self, expression: str, place: FilePlace) -> FilePlace | None:
+        """Return the place that a variable refers to, None if it is not in a file.
+
+        Raises:
+            InvalidDocument: The file cannot be read, or its value is known only after deployment.
+        """
         file = _FILE.fullmatch(expression)
         if file is not None:
             path = file[1].strip()
@@ -282,7 +287,7 @@ class ServerlessVariables:
                 raise self.reading.error(place.source, place.span.at, "READ-18", message)
             source = self.reading.file(path, place.source, place.span.at)
             document = parse_source(source, self.reading.limits, _SCHEMA)
-            found = Place(document.value, document.span, document.source)
+            found = FilePlace(document.value, document.span, document.source)
             return self.walk(found, file[2], place) if file[2] else found
         source_of = _SOURCE.fullmatch(expression)
         if source_of is None or source_of[1] != "self":
@@ -299,7 +304,8 @@ class ServerlessVariables:
             here = here.member(step)
         return here
 
-    def walk(self, found: Place, path: str, place: Place) -> Place:
+    def walk(self, found: FilePlace, path: str, place: FilePlace) -> FilePlace:
+        """Return the member at a path of a place; raises InvalidDocument if there is none."""
         for step in path.split("."):
             found = self.follow(found)
             if not found.has(step):
@@ -308,7 +314,7 @@ class ServerlessVariables:
             found = found.member(step)
         return found
 
-    def replace_nested(self, value: str, place: Place) -> str:
+    def replace_nested(self, value: str, place: FilePlace) -> str:
         """Return a variable with its nested variables replaced."""
         for _ in range(MAX_ROUNDS):
             if _VARIABLE.fullmatch(value) is not None:
@@ -330,7 +336,7 @@ class ServerlessVariables:
                 return ACCOUNT
         return None
 
-    def error(self, place: Place, message: str, hint: str | None = None) -> Exception:
+    def error(self, place: FilePlace, message: str, hint: str | None = None) -> Exception:
         return self.reading.error(place.source, place.span.at, "READ-16", message, hint)
 
 
@@ -350,7 +356,7 @@ class _Resolver(Resolver):
 
     def resolve(self, value: Json, span: Span) -> SourcePart:
         self.reading.count(self.source, span.at)
-        place = Place(value, span, self.source)
+        place = FilePlace(value, span, self.source)
         whole = self.variables.single_variable(place)
         if whole is None:
             return super().resolve(value, span)
@@ -368,7 +374,7 @@ class _Resolver(Resolver):
 
     def literal(self, value: str, span: Span) -> TrackedText:
         text = super().literal(value, span)
-        place = Place(value, span, self.source)
+        place = FilePlace(value, span, self.source)
         for _ in range(MAX_ROUNDS):
             filled = self.replace_innermost(text, place)
             if filled is text:
@@ -376,7 +382,7 @@ class _Resolver(Resolver):
             text = filled
         return text
 
-    def replace_innermost(self, text: TrackedText, place: Place) -> TrackedText:
+    def replace_innermost(self, text: TrackedText, place: FilePlace) -> TrackedText:
         """Return the text with its innermost variables replaced."""
 
         def lookup(name: str) -> str | None:

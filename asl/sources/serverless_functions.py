@@ -10,7 +10,7 @@ from asl.core.values import Json
 from asl.sources.lambda_function import LambdaFunction
 from asl.sources.read_context import ReadContext, as_text
 from asl.sources.serverless import (
-    Place,
+    FilePlace,
     ServerlessTemplate,
     ServerlessVariables,
     json_from_part,
@@ -44,7 +44,7 @@ class _Reader:
         self.provider = self.variables.section("provider")
         self.layer_paths = dict(self.read_layers())
 
-    def function(self, name: str, place: Place) -> LambdaFunction:
+    def function(self, name: str, place: FilePlace) -> LambdaFunction:
         """Return the function of this name."""
         resolver = self.variables.resolver(self.template.source)
         arn = str(resolver.resolve_name(f"{name}.Arn"))
@@ -54,7 +54,7 @@ class _Reader:
         except InvalidDocument as refusal:
             return replace(function, problem=next(iter(refusal.report)).message)
 
-    def configured(self, function: LambdaFunction, place: Place) -> LambdaFunction:
+    def configured(self, function: LambdaFunction, place: FilePlace) -> LambdaFunction:
         """Return a function with its configuration and the place of its code."""
         key = function.logical
         deployed = self.value(place, "name") or f"{self.service()}-{self.stage()}-{key}"
@@ -76,7 +76,7 @@ class _Reader:
             missing_layers=tuple(each for each, folder in found if folder is None),
         )
 
-    def value(self, place: Place | None, key: str) -> Json:
+    def value(self, place: FilePlace | None, key: str) -> Json:
         """Return a member of an object with its variables evaluated; None if it is absent."""
         if place is None or not place.has(key):
             return None
@@ -84,12 +84,12 @@ class _Reader:
         resolver = self.variables.resolver(found.source)
         return json_from_part(resolver.resolve(found.value, found.span))
 
-    def setting(self, place: Place, key: str) -> Json:
+    def setting(self, place: FilePlace, key: str) -> Json:
         """Return a setting of a function, or else that of the provider."""
         own = self.value(place, key)
         return self.value(self.provider, key) if own is None else own
 
-    def environment(self, place: Place) -> dict[str, str]:
+    def environment(self, place: FilePlace) -> dict[str, str]:
         """Return the environment variables of a function, with those of the provider."""
         variables: dict[str, str] = {}
         for found in (self.value(self.provider, "environment"), self.value(place, "environment")):

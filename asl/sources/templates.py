@@ -121,6 +121,9 @@ def limit_reference_chains(source: Source) -> Iterator[None]:
     """Turn a RecursionError into a finding: a chain of references is too long.
 
     Readers limit the nesting of the text, which does not limit such chains.
+
+    Raises:
+        InvalidDocument: The body raises RecursionError.
     """
     try:
         yield
