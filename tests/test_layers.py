@@ -46,6 +46,7 @@ LAYERS = {
     "asl.bindings": 8,
     "asl.runs": 8,
     "asl.executions": 8,
+    "asl.functions": 8,
     "asl.service": 8,
     "asl": 8,
     "asl.conformance": 9,
