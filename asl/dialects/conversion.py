@@ -18,7 +18,7 @@ from asl.dialects.choice_rules import simplify
 from asl.dialects.coverage import write
 from asl.dialects.jsonpath_form import JsonPathForm
 from asl.dialects.own_parts import remove_own_parts
-from asl.dialects.registry import NATIVE, check_options, dialect, namespace_of
+from asl.dialects.registry import NATIVE, check_options, dialect, namespace_of, origin_of
 from asl.states.machines import nested_machines
 
 __all__ = ["convert_document", "open_parts", "part_descriptions", "plain_machine"]
@@ -144,11 +144,15 @@ def convert_document(
         machine, made = plain(document)
         simplify(machine)
         said = replace(document, value=machine, dialect=NATIVE)
-    elif to not in (NATIVE, document.dialect):
-        source = dialect(document.dialect)
-        made.losses += _of_models(source.meaning_losses(document), target)
+    elif to not in (NATIVE, document.dialect, (source := _source(document)).name):
+        own = _of_models(source.meaning_losses(document), target)
+        made.losses += own if document.dialect != NATIVE else _within_metadata(own, source)
         value = source.portable_value(document, target.takes_prompts)
-        said = replace(document, value=remove_own_parts(value, namespace_of(source)))
+        said = replace(
+            document,
+            value=remove_own_parts(value, namespace_of(source)),
+            dialect=source.name,
+        )
     definitions = agent_definitions(document.value)
     known = {name: each.prompt for name, each in definitions.items() if each.prompt}
     prompts = {"prompts": made.prompts or known} if target.takes_prompts else {}
@@ -168,6 +172,25 @@ def convert_document(
     losses = map(_advised, (*lost, *given, *made.losses, *others))
     report = replace(place(document, losses, by_cause=True), document=document)
     return Conversion(written.text, written.value, report, to, written.files)
+
+
+def _source(document: Document) -> Dialect:
+    """Return the dialect whose functions a document uses.
+
+    That is the one that a native document was read from, unless it has been changed since.
+    """
+    origin = origin_of(document)
+    if origin.name in (NATIVE, document.dialect):
+        return origin
+    options = {"prompts": origin.takes_prompts, "agents": origin.takes_agents}
+    given: dict[str, Any] = {name: {} for name, taken in options.items() if taken}
+    return origin if write(origin, document, **given).restored else dialect(NATIVE)
+
+
+def _within_metadata(losses: Iterable[Finding], source: Dialect) -> Iterator[Finding]:
+    """Yield losses about the original that a native document has in its `Metadata`."""
+    for each in losses:
+        yield each._replace(pointer=f"/Metadata/{namespace_of(source)}", related=())
 
 
 def _of_models(losses: Iterable[Finding], target: Dialect) -> Iterator[Finding]:

@@ -38,6 +38,7 @@ __all__ = [
     "find_namespace",
     "meanings_of",
     "namespace_of",
+    "origin_of",
     "read_foreign",
 ]
 
@@ -225,6 +226,15 @@ def agent_definitions(document: Mapping[str, Any]) -> dict[str, AgentDefinition]
         if found is not None:
             agents |= found.agents(document)
     return agents
+
+
+def origin_of(document: Document) -> Dialect:
+    """Return the dialect that a document was read from, also if it was written natively since."""
+    metadata = document.value.get("Metadata")
+    if document.dialect == NATIVE and isinstance(metadata, dict):
+        found = (find_namespace(each) for each in metadata)
+        return next((each for each in found if each is not None), dialect(NATIVE))
+    return dialect(document.dialect)
 
 
 def meanings_of(document: Document) -> Meanings:

@@ -117,3 +117,29 @@ states:
         conversion = asl.convert(text, target)
         told = {each.line for each in each_loss(conversion.losses) if each.code == "L-COERCE"}
         assert told == {8, 9}, target
+
+
+@pytest.mark.parametrize("target", ["amazon", "contenox", "flujo"])
+def test_a_workflow_by_way_of_the_native_language_is_converted_alike(target: str) -> None:
+    """As long as the native document has not been changed."""
+    to = {"condition": {"expression": "n > 1", "then": "b", "otherwise": "end"}}
+    workflow = {
+        "assistants": [{"id": "w", "system_prompt": "You help."}],
+        "states": [
+            {"id": "a", "assistant_id": "w", "task": "Count {{x}}", "next": to},
+            {"id": "b", "assistant_id": "w", "task": "Close {{n}}", "next": {"state_id": "end"}},
+        ],
+    }
+    native = asl.load(asl.convert(workflow, "asl").text)
+    direct, second = asl.convert(workflow, target), asl.convert(native, target)
+    assert second.document == direct.document
+    assert {each.code for each in second.losses} >= {
+        each.code for each in direct.losses if each.code not in ("L-ACTOR", "L-SETTING")
+    }
+
+
+@pytest.mark.parametrize("metadata", [{"CodeMie": 5}, {"CodeMie": {"config": {"states": 3}}}])
+def test_odd_metadata_is_no_workflow(metadata: Json) -> None:
+    states = {"A": {"Type": "Pass", "End": True}}
+    document = {"StartAt": "A", "Metadata": metadata, "States": states}
+    assert asl.convert(document, "amazon").ok
