@@ -107,9 +107,9 @@ class _Builder:
         if state.id in self.graph.reachable(heads, stop) or scope.depth >= MAX_DEPTH:
             self.found(
                 "CM-UNSTRUCTURED",
-                f"a branch leads back to {state.id!r}, which has started it",
+                f"a branch leads back to {state.id!r}, the state that started it",
                 f"{state.pointer}/next",
-                f"let the branches meet first, and go back from there ({stop!r} is where they do)",
+                f"join the branches first ({stop!r} is their join), and lead back from there",
             )
             return False
         return True
@@ -144,9 +144,9 @@ class _Builder:
         self.waiting.add(name)
         self.found(
             "CM-NESTED-JOIN",
-            f"{name!r} waits for others while {meeting!r} does; the platform may run that twice",
+            f"{name!r} joins branches before {meeting!r} does; the platform may run that twice",
             f"{self.config.states[name].pointer}/id",
-            f"let all branches meet in {meeting!r}",
+            f"let all branches join in {meeting!r}",
         )
 
 
@@ -187,7 +187,7 @@ class _Machine:
             self.states[self.cancelled] = {
                 "Type": "Fail",
                 "Error": "CM.Aborted",
-                "Cause": "somebody has cancelled the run",
+                "Cause": "the run was cancelled at a confirmation",
             }
         return {"StartAt": entry, "States": self.states}
 
@@ -214,7 +214,7 @@ class _Machine:
             if self.scope.item:
                 self.builder.found(
                     "CM-PERITEM-GATE",
-                    f"{name!r} runs for every item, so people are asked for every item",
+                    f"{name!r} runs for each item, so its confirmation is requested for each item",
                     state.pointer,
                 )
         return self.gates[name]
@@ -291,7 +291,7 @@ class _Machine:
         if self.scope.item:
             self.builder.found(
                 "CM-PERITEM-BRANCH",
-                f"{state.id!r} chooses for every item; the platform runs each target once",
+                f"{state.id!r} branches for each item; the platform runs each target once",
                 f"{state.pointer}/next",
             )
         return name
@@ -346,9 +346,9 @@ class _Machine:
         except Ambiguous as targets:
             builder.found(
                 "CM-AMBIGUOUS-JOIN",
-                f"the last states of this iteration go to different states: {targets}",
+                f"the last states of this iteration lead to different states: {targets}",
                 f"{state.pointer}/next",
-                "let all states that are marked 'finish_iteration' go to the same one",
+                "let all states with 'finish_iteration' lead to the same state",
             )
             return
         if not builder.fits(state, heads, meeting, scope):
@@ -397,9 +397,9 @@ class _Machine:
             if each.iter_key != key:
                 self.builder.found(
                     "CM-ITER-MISMATCH",
-                    f"the item goes on; {each.iter_key!r} of this output is not iterated",
+                    f"the item is passed on; {each.iter_key!r} of this output is not iterated",
                     f"{each.pointer}/next/iter_key",
-                    "mark the state with 'finish_iteration' to iterate its own output",
+                    "set 'finish_iteration' on the state to iterate its own output",
                 )
             name = each.next["state_id"]
 

@@ -36,7 +36,7 @@ def meaning_losses(document: Document) -> Iterator[Finding]:
     )
     yield Finding(
         "L-INPUT",
-        "a text as the input is no first message of a conversation",
+        "an input that is a text is not the first message of the conversation",
         start,
         "give an object as the input",
         at_key=True,
@@ -57,7 +57,7 @@ def _of_whole(config: Config, start: str) -> Iterator[Finding]:
     limit = config.value.get("recursion_limit", RECURSION_LIMIT)
     if graph.longest > limit:
         place = f"{config.base}/recursion_limit" if "recursion_limit" in config.value else start
-        message = f"the run does not fail when it has entered {limit} states"
+        message = f"the run does not fail after {limit} states"
         yield Finding("L-LIMIT", message, place, at_key=True)
     assistants = sum("assistant_id" in each.value for each in config.states.values())
     if assistants > 2 or (assistants and graph.longest == float("inf")):
@@ -77,7 +77,7 @@ def _of_state(config: Config, state: CodemieState) -> Iterator[Finding]:
             yield Finding("L-REPLACE", message, f"{place}/{flag}", at_key=True)
     for _, _, below in state.conditions():
         message = "a condition compares an answer as it is: a text is not read as a value"
-        hint = "return an object, with numbers and booleans that are no texts"
+        hint = "return an object with numbers and booleans instead of texts"
         yield Finding("L-COERCE", message, f"{place}/{below}", hint, at_key=True)
     if state.iter_key is not None:
         message = "the answers for the items become a list, under the key of the last state"

@@ -72,7 +72,7 @@ def _mode(config: Config) -> Iterator[Finding]:
                 "CM-AUTONOMOUS",
                 "an autonomous workflow has no states: a model decides what runs",
                 f"{base}/mode" if config.form != "api" or about is config.value else "",
-                "write the states out, with mode: Sequential",
+                "list the states, and set mode: Sequential",
             )
             return
 

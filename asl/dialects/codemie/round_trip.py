@@ -148,15 +148,15 @@ def lost(document: Document) -> Iterator[Finding]:
                 "L-SETTING",
                 f"{key!r} has no effect on a run of the document",
                 f"{base}/{key}",
-                "it is kept under 'Metadata'",
+                "it is stored under 'Metadata'",
                 at_key=True,
             )
     for key in ("assistants", "tools"):
         if config.get(key):
             yield Finding(
                 "L-ACTOR",
-                f"a document names its agents, and does not say what the {key} are made of",
+                f"a document names its agents, without the definitions of the {key}",
                 f"{base}/{key}",
-                "their definitions are kept under 'Metadata'; bind agents by their names",
+                "the definitions are stored under 'Metadata'; bind agents by their names",
                 at_key=True,
             )

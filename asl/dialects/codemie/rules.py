@@ -90,7 +90,7 @@ def _assistant(
             "CM-SCHEMA",
             f"the assistant {name!r} has neither 'assistant_id' nor 'system_prompt'",
             pointer,
-            "say in 'system_prompt' what it does; 'model' alone is not enough",
+            "add a 'system_prompt'; 'model' alone is not enough",
             at_key=True,
         )
     servers = value.get("mcp_servers")
@@ -173,9 +173,9 @@ def _next(value: Mapping[str, Any], pointer: str, options: CodemieOptions) -> It
         if options.accept_legacy and (one, other) in LEGACY:
             yield Finding(
                 "CM-LEGACY",
-                f"the platform refuses {one!r} beside {other!r}; the items part there",
+                f"{one!r} with {other!r} is refused by the platform; each item branches",
                 f"{pointer}/{other}",
-                "choose first, and iterate from the state that was chosen",
+                "branch first, and iterate from the chosen state",
                 at_key=True,
             )
         else:
@@ -183,7 +183,7 @@ def _next(value: Mapping[str, Any], pointer: str, options: CodemieOptions) -> It
                 "CM-NEXT-CONFLICT",
                 f"{one!r} and {other!r} exclude each other",
                 f"{pointer}/{other}",
-                "choose first, and iterate from the state that was chosen"
+                "branch first, and iterate from the chosen state"
                 if "iter_key" in (one, other)
                 else None,
                 at_key=True,
@@ -194,7 +194,7 @@ def _next(value: Mapping[str, Any], pointer: str, options: CodemieOptions) -> It
             yield Finding("CM-SCHEMA", message, f"{pointer}/iter_key", at_key=True)
         else:
             hint = "end the run with state_id: end"
-            message = "'next' does not say where to go"
+            message = "'next' has no target"
             yield Finding("CM-NEXT-EMPTY", message, pointer, hint, at_key=True)
     elif value.get("state_ids") == []:
         yield Finding("CM-NEXT-EMPTY", "'state_ids' is empty", f"{pointer}/state_ids", at_key=True)
@@ -253,9 +253,9 @@ def _names(config: Config) -> Iterator[Finding]:
             if key == "states" and (name in RESERVED_IDS or not name or set(name) & set("|:")):
                 yield Finding(
                     "CM-RESERVED-ID",
-                    f"no state can be called {name!r}",
+                    f"{name!r} is reserved and cannot be the id of a state",
                     place,
-                    "'|' and ':' and the platform's own names are taken",
+                    "choose another id, without '|' and ':'",
                 )
 
 
@@ -292,7 +292,7 @@ def _conditions(config: Config, state: CodemieState) -> Iterator[Finding]:
         if ".contains(" in text:
             yield Finding(
                 "CM-CONTAINS",
-                "the platform has no .contains(), so this is never true there",
+                "the platform has no .contains(): there the condition is always false",
                 pointer,
                 "write 'text' in value",
                 inside=text.index(".contains("),
@@ -358,7 +358,7 @@ def _template(text: str, pointer: str) -> Iterator[Finding]:
             told = True
             yield Finding(
                 "CM-TASK-VAR",
-                "{{task}} is the item or the last output here; the platform does not know it",
+                "{{task}} is the item or the last output; the platform does not define it",
                 pointer,
                 inside=each.start,
             )
@@ -387,11 +387,11 @@ def _iterations(config: Config, state: CodemieState) -> Iterator[Finding]:
     place = f"{state.pointer}/next/iter_key"
     if state.next.get("state_id") == END:
         yield Finding(
-            "CM-ITER-END", "nothing follows, so there is nothing to iterate", place, at_key=True
+            "CM-ITER-END", "no state follows, so no item is processed", place, at_key=True
         )
     if key in RESERVED_KEYS:
-        message = f"the platform uses {key!r} itself and loses the items"
-        yield Finding("CM-ITER-RESERVED", message, place, "call the key of the items otherwise")
+        message = f"the platform reserves {key!r}, so it does not find the items"
+        yield Finding("CM-ITER-RESERVED", message, place, "rename the key of the items")
 
 
 _RULES: tuple[Callable[[Config, CodemieState], Iterator[Finding]], ...] = (

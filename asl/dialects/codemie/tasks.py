@@ -121,7 +121,7 @@ class Tasks:
             self.findings.append(
                 Finding(
                     "CM-OUTPUT-HINT",
-                    "this is no JSON Schema, so answers are not held against it",
+                    "'output_schema' is no JSON Schema, so answers are not validated",
                     f"{state.pointer}/output_schema",
                     "an object with 'type' and 'properties', in JSON, is a schema",
                 )

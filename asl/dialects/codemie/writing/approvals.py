@@ -10,7 +10,7 @@ from asl.dialects.terms import INPUT, Literal, Placement, Record, paths_of, plac
 
 __all__ = ["approval"]
 
-_UNSAID: Final = "a gate can only go on or cancel the run"
+_UNSAID: Final = "a confirmation only continues or cancels the run"
 
 
 def approval(machine: Machine, step: WorkStep) -> None:
@@ -19,12 +19,16 @@ def approval(machine: Machine, step: WorkStep) -> None:
     pointer = machine.at(step, "Options")
     if decision.lost:
         lost = ", ".join(map(repr, decision.lost))
-        message = f"{_UNSAID}: nobody can answer {lost} there"
-        machine.lost("L-APPROVAL", message, pointer, f"going on leads to {decision.granted!r}")
+        message = f"{_UNSAID}: the answer {lost} is not offered"
+        machine.lost("L-APPROVAL", message, pointer, f"continuing leads to {decision.granted!r}")
     elif "Options" in step.state:
-        machine.lost("L-PROMPT", "people are offered to go on or to cancel the run", pointer)
+        machine.lost(
+            "L-PROMPT",
+            "the platform offers to continue or to cancel the run, no other options",
+            pointer,
+        )
     for each in decision.odd:
-        machine.lost("L-APPROVAL", f"{_UNSAID}: nothing decides by this", each.pointer)
+        machine.lost("L-APPROVAL", f"{_UNSAID}: the rule is not evaluated", each.pointer)
     _recorded(machine, step)
     if step.name in machine.gates:
         return
@@ -42,8 +46,8 @@ def _recorded(machine: Machine, step: WorkStep) -> None:
     if place is None:
         return
     read = _reads(machine.whole, place, step)
-    message = "what people answer is not written anywhere"
-    hint = "let an agent note what has to be read later"
+    message = "the answer of an approval is not stored"
+    hint = "store what is read later with an agent behind the approval"
     severity = Severity.ERROR if read else None
     machine.lost("L-RECORD", message, machine.at(step, "ResultPath", "Output"), hint, severity)
 

@@ -22,8 +22,8 @@ def _nested(machine: Machine, step: WorkStep) -> None:
     """Report branches within a branch that meet before it ends."""
     within = machine.last is not None and not machine.scope.item
     if within and any(machine.lead(each.target) is not None for each in step.exits):
-        message = "the platform may run what follows the outer branches twice"
-        hint = "let all branches end together"
+        message = "the platform may run the state behind the outer branches twice"
+        hint = "join all branches in one state"
         machine.lost("L-NESTEDJOIN", message, step.pointer, hint)
 
 
@@ -74,12 +74,12 @@ def iteration(machine: Machine, step: WorkStep) -> None:
     items = machine.scope.meant(step.fields.get("Items", Path(INPUT)))
     pointer = machine.at(step, "ItemsPath", "Items")
     if machine.scope.item:
-        message = "an iteration within one ends with the outer one"
+        message = "an iteration within another one ends with the outer one"
         machine.lost("L-NESTED", message, step.pointer)
     try:
         made.add(ITEMS, items)
     except Unsayable as fault:
-        hint = "items are taken from 'value'"
+        hint = "the items are read from the key 'value'"
         machine.lost("L-PATH", fault.loss.message, pointer, hint)
         made.add(ITEMS, Path(INPUT, ("value",)))
     to = {**workers(machine, step, None), "store_in_context": False}
@@ -120,13 +120,17 @@ def _collected(machine: Machine, step: WorkStep) -> dict[str, Json] | None:
     if place is None:
         return {"store_in_context": False}
     if place.value == Path(RESULT) and place.steps:
-        machine.lost("L-MAPRESULT", "the results are texts, appended to a key", pointer)
+        machine.lost(
+            "L-MAPRESULT",
+            "the results are stored as texts, appended to a list under one key",
+            pointer,
+        )
         return {"output_key": writes(machine, step, place.steps), "append_to_context": True}
     if place.value == Path(RESULT):
         message, severity = "the array of results is not written anywhere", _unplaced(machine, step)
         machine.lost("L-MAPRESULT", message, step.pointer, severity=severity)
         return None
-    message = "nothing is made of the array of results"
+    message = "the array of results is not transformed"
     machine.lost("L-MAPRESULT", message, pointer, severity=Severity.ERROR)
     return None
 
@@ -137,7 +141,7 @@ def _chained(
     """Let the item go on from worker to worker, and mark the last ones where it chooses."""
     plain = all("state_id" in each["next"] and "iter_key" not in each["next"] for each in states)
     if not plain:
-        message = "the platform leaves the iteration where it chooses or forks"
+        message = "the platform leaves an iteration at a state that branches or forks"
         machine.lost("L-PERITEM", message, step.pointer)
     for each in states:
         to = each["next"]
@@ -166,7 +170,7 @@ def branches(machine: Machine, step: WorkStep, source: WorkStep | None) -> dict[
     place = placement(step.output)
     if place is not None:
         placed = place.value == Path(RESULT) and place.steps
-        message = "the array of results is not written; each branch writes its own"
+        message = "the array of results is not stored; each branch stores its own result"
         severity = None if placed else _unplaced(machine, step)
         machine.lost("L-PARRESULT", message, step.pointer, severity=severity)
     data = machine.scope.meant(step.input)

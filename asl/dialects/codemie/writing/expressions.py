@@ -43,8 +43,10 @@ class Unsayable(Exception):
         self.loss = Loss(code, message)
 
 
-_UNQUOTED: Final = Loss("L-COERCE", "a text in quotes is the text within them there", Severity.INFO)
-_TIMES: Final = Loss("L-TIMESTAMP", "times are compared as texts there")
+_UNQUOTED: Final = Loss(
+    "L-COERCE", "a text in quotes is compared without the quotes", Severity.INFO
+)
+_TIMES: Final = Loss("L-TIMESTAMP", "timestamps are compared as texts")
 _OR, _AND, _NOT, _COMPARE, _ADD, _MULTIPLY, _SINGLE = range(1, 8)
 """The levels of operators; the operand of a tighter one is set in parentheses."""
 _LEVELS: Final[Mapping[str, int]] = {
@@ -346,7 +348,7 @@ class Expressions:
             return self.compared(Comparison("=", value, Literal(first), "string"), level, failing)
         *middle, last = rest
         if len(middle) > 1 or (middle and (first or last)):
-            raise Unsayable("L-PATTERN", f"no condition says the pattern {pattern!r}")
+            raise Unsayable("L-PATTERN", f"no condition tests the pattern {pattern!r}")
         if self.coerced(value):
             self.losses.append(READ)
         name = self.value(value, _SINGLE)

@@ -90,15 +90,21 @@ def report(machine: Machine, step: WorkStep) -> None:
     for field in _shaping(step):
         pointer = f"{step.pointer}/{field}"
         if step.kind == "Succeed":
-            message = "a run ends with its whole context"
+            message = "the output of a run is its whole context"
             machine.lost("L-OUTPUT", message, pointer, "it is in that")
         else:
-            machine.lost("L-TRANSFORM", f"no state there has {field!r}", pointer, "it is left out")
+            machine.lost(
+                "L-TRANSFORM", f"states of a workflow have no {field!r}", pointer, "it is left out"
+            )
     if step.handlers:
         targets = [machine.whole.steps.get(each.target) for each in step.handlers]
         failing = all(each is not None and each.kind == "Fail" for each in targets)
         code = "L-CATCH-FAIL" if failing else "L-CATCH"
-        machine.lost(code, "a failure fails the whole run there", f"{step.pointer}/Catch")
+        machine.lost(
+            code,
+            "errors are not caught: a failure of the state fails the run",
+            f"{step.pointer}/Catch",
+        )
 
 
 _SKIPPED: Final = {

@@ -131,7 +131,7 @@ class Machine:
             self.ids[step.name] = id = self.workflow.id(step.name)
             self.workflow.places[id] = step.pointer
             if id != step.name:
-                self.lost("L-NAME", "the name of a state is another one there", step.pointer, id)
+                self.lost("L-NAME", "the name of the state is changed", step.pointer, id)
         return self.ids[step.name]
 
     # Transitions
@@ -248,12 +248,20 @@ class Machine:
             self.told([loss], pointer)
         for each in exits:
             if each.output is not None or each.assign:
-                self.lost("L-TRANSFORM", "a case only leads somewhere", each.pointer)
+                self.lost(
+                    "L-TRANSFORM",
+                    "a case has a target only; output and variables of the rule are lost",
+                    each.pointer,
+                )
         if exits[-1].condition is None:
             otherwise = self.target(exits[-1].target)
         else:
             pointer = step.choice or step.pointer
-            self.lost("L-NODEFAULT", "a switch always leads somewhere", pointer)
+            self.lost(
+                "L-NODEFAULT",
+                "a switch has a default: the run does not fail if no rule matches",
+                pointer,
+            )
             otherwise = self.failing(f"{self.id(step)}_unmatched", "States.NoChoiceMatched")
         if len(cases) != 1:
             return {"switch": {"cases": cases, "default": otherwise}}
@@ -324,8 +332,8 @@ class Machine:
         prompt = gate.fields.get("Prompt")
         if isinstance(prompt, Literal) and isinstance(prompt.value, str) and prompt.value:
             state["task"] = f"{prompt.value}\n\n{state.get('task', '')}".rstrip("\n")
-            message = "a gate shows the task of its state"
-            self.lost("L-PROMPT", message, gate.pointer, "the prompt is part of it")
+            message = "a confirmation shows the task of its state, not a prompt"
+            self.lost("L-PROMPT", message, gate.pointer, "the prompt is added to the task")
 
     def node(self, step: WorkStep, config: State, to: Mapping[str, Json], **more: Json) -> None:
         """Write a step as a transformation."""

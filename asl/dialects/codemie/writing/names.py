@@ -22,8 +22,8 @@ class Loss(NamedTuple):
     severity: Severity | None = None
 
 
-READ: Final = Loss("L-COERCE", "a text that says a value is that value there, and true is 1")
-_ABSENT: Final = Loss("L-PRESENT", "what is missing is null there")
+READ: Final = Loss("L-COERCE", "a text is read as the value that it contains, and true equals 1")
+_ABSENT: Final = Loss("L-PRESENT", "a missing value is null")
 _KEYWORDS: Final = frozenset((*keyword.kwlist, "keys", "true", "false", "null"))
 
 

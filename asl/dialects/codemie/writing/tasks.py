@@ -78,8 +78,8 @@ class _Given:
         """Return the text that an assistant gets: a line for each member of its input."""
         whole = isinstance(self.input, Path) and not self.input.steps
         if whole and isinstance(self.input, Path) and self.scope.place(self.input) is None:
-            message = "an assistant gets a text, not the data"
-            hint = "the text is the comment, or the name of the state"
+            message = "an assistant gets a text instead of the data"
+            hint = "the text is the comment or the name of the state"
             self.machine.lost("L-PARAMETERS", message, self.step.pointer, hint)
             return self.said([str(self.step.state.get("Comment") or self.step.name)], False)
         members = _members(self.input)
@@ -106,7 +106,7 @@ class _Given:
             return {}
         members = _members(self.input)
         if members is None:
-            message = "a tool takes an object"
+            message = "the arguments of a tool are an object"
             self.machine.lost("L-PARAMETERS", message, self.pointer, "the tool gets the context")
             return {}
         return {"tool_args": {key: self.argument(e, (key,)) for key, e in members.items()}}
@@ -114,7 +114,9 @@ class _Given:
     def argument(self, term: Term, way: tuple[str, ...]) -> Json:
         if isinstance(term, Literal):
             if term.value in ("", None):
-                message = "an empty argument is left out there, or filled in from the context"
+                message = (
+                    "an empty argument is omitted, or gets the value of its name in the context"
+                )
                 self.machine.lost("L-PARAMETERS", message, self.at(way))
             return self.text(term, way) if isinstance(term.value, str) else term.value
         members = _members(term)
@@ -122,8 +124,8 @@ class _Given:
             return {key: self.argument(each, (*way, key)) for key, each in members.items()}
         if isinstance(term, Items):
             return [self.argument(each, way) for each in term.items]
-        message = "an argument that is null is left out"
-        hint = "let the tool take null where nothing is given"
+        message = "an argument with the value null is omitted"
+        hint = "let the tool use null for a missing argument"
         self.machine.lost("L-PARAMETERS", message, self.at(way), hint)
         return self.text(term, way)
 
@@ -158,8 +160,8 @@ class _Given:
             return self.written(way)
         dynamic = self.tool or not isinstance(self.input, Literal)
         if isinstance(term, Literal) and dynamic and unreadable(text):
-            message = "what stands between double braces is filled in there"
-            self.machine.lost("L-PARAMETERS", message, self.at(way), "where the context has it")
+            message = "double braces in a text are placeholders"
+            self.machine.lost("L-PARAMETERS", message, self.at(way), "if the context has the name")
         return text
 
 
@@ -190,8 +192,10 @@ def task(machine: Machine, step: WorkStep) -> None:
 
 def stand_in(machine: Machine, step: WorkStep) -> None:
     """Write an assistant in the place of what has no counterpart."""
-    message = f"there are no {step.kind} states there"
-    machine.lost(_STANDS_IN[step.kind], message, step.pointer, "an assistant of its name")
+    message = f"a workflow has no {step.kind} states"
+    machine.lost(
+        _STANDS_IN[step.kind], message, step.pointer, "an assistant with the name of the state"
+    )
     topic = step.state.get("Topic", step.state.get("Comment", step.name))
     made: dict[str, Json] = {
         "id": machine.id(step),
@@ -257,7 +261,7 @@ def _stored(machine: Machine, step: WorkStep, place: Placement | None) -> dict[s
         return {"store_in_context": False}
     if place.steps:
         where = machine.at(step, "ResultPath", "Output")
-        message = "an answer is kept as text under its key, and the keys of an object beside it"
+        message = "an answer is stored as text under its key, its members are in the context"
         machine.lost("L-ROOTMERGE", message, where)
         return {"output_key": writes(machine, step, place.steps)}
     if not is_replaced(step):
@@ -266,7 +270,7 @@ def _stored(machine: Machine, step: WorkStep, place: Placement | None) -> dict[s
     if machine.scope.item and goes_on:
         return {"override_task": True}
     pointer = machine.at(step, "ResultPath", "Output")
-    machine.lost("L-REPLACE", "the platform keeps the context from before", pointer)
+    machine.lost("L-REPLACE", "the previous context stays: the output is merged into it", pointer)
     return {"clear_context_store": "keep_current"}
 
 
@@ -280,7 +284,7 @@ def _policy(machine: Machine, step: WorkStep) -> dict[str, Json]:
     ]
     if not retriers:
         if state.get("Retry"):
-            machine.lost("L-RETRY-NAMES", "a policy has no error names", where)
+            machine.lost("L-RETRY-NAMES", "a retry policy has no error names", where)
         return {"max_attempts": 1}
     widest = max(retriers, key=lambda each: _number(each, "MaxAttempts", 3))
     names = {error for each in state["Retry"] for error in each.get("ErrorEquals", ())}
@@ -288,9 +292,9 @@ def _policy(machine: Machine, step: WorkStep) -> dict[str, Json]:
     if len(retriers) > 1 or names - own != {*RETRIED}:
         machine.lost(
             "L-RETRY-NAMES",
-            "a policy has no error names: the platform tries again what may pass",
+            "a retry policy has no error names: the platform retries every transient error",
             where,
-            "one policy, with the most attempts",
+            "one policy with the largest number of attempts",
         )
     made: dict[str, Json] = {
         "max_attempts": min(MOST_ATTEMPTS, int(_number(widest, "MaxAttempts", 3)) + 1),

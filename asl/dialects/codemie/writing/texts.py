@@ -67,7 +67,7 @@ class Texts:
                 meant.append((len(made), len(made) + len(text)))
             made += text
         if [(each.start, each.end) for each in find_placeholders(made)] != meant:
-            message = "braces beside a placeholder would be filled in, too"
+            message = "braces next to a placeholder would become placeholders"
             raise Unsayable("L-INTRINSIC", message)
         return made
 
@@ -79,7 +79,7 @@ def unreadable(text: str) -> bool:
 
 def _unsayable(term: Term) -> Unsayable:
     if isinstance(term, Path) and term.root == "context":
-        return Unsayable("L-CONTEXT", "no placeholder reads the execution, a state or the time")
+        return Unsayable("L-CONTEXT", "no placeholder reads the execution, the state or the time")
     if isinstance(term, Unknown) and not term.text.startswith("$"):
-        return Unsayable("L-JSONATA", "no placeholder says this")
-    return Unsayable("L-PATH", "no placeholder says this path")
+        return Unsayable("L-JSONATA", "no placeholder computes this")
+    return Unsayable("L-PATH", "no placeholder reads this path")

@@ -56,7 +56,7 @@ class Transformation:
         try:
             return Expressions(self.names).value(term)
         except Unsayable:
-            raise Unsayable("L-INTRINSIC", "no script computes this") from None
+            raise Unsayable("L-INTRINSIC", "no script computes this expression") from None
 
     def add(self, field: str, term: Term) -> None:
         """Let a field have the value of a term; raises Unsayable."""
@@ -74,7 +74,7 @@ class Transformation:
             case Path():
                 place = self.scope.key(term)
                 if not place or any("." in str(each) for each in place):
-                    message = "no transformation reads this as a whole"
+                    message = "a transform node does not read the whole data"
                     raise Unsayable("L-TRANSFORM", message)
                 return {"type": "extract", "source_path": ".".join(map(str, place))}
             case Text(parts) if not any(
@@ -91,7 +91,7 @@ def writes(machine: Machine, step: WorkStep, steps: tuple[Step, ...]) -> str:
     key = machine.scope.places.key(steps)
     if len(steps) > 1:
         pointer = machine.at(step, "ResultPath", "Output")
-        message = "what is written deeper stands under a key of its own"
+        message = "a nested value is stored under a key of its own"
         machine.lost("L-DEEP", message, pointer, f"under {key!r}")
     return str(key)
 
@@ -105,7 +105,7 @@ def ended(machine: Machine, step: WorkStep) -> Placement | None:
     if place.value.root != INPUT:
         return place
     pointer = machine.at(step, "OutputPath", "Output", "InputPath")
-    machine.lost("L-OUTPUT", "a run ends with its whole context", pointer, "it is in that")
+    machine.lost("L-OUTPUT", "the output of a run is its whole context", pointer, "it is in that")
     return None
 
 
@@ -131,10 +131,12 @@ def transform(
     elif place is not None and (found := _members(place.value)) is not None:
         members = found
     elif place is not None and isinstance(place.value, Literal):
-        machine.lost("L-DEEP", "what a transformation gives is an object", pointer, "under 'value'")
+        machine.lost(
+            "L-DEEP", "the output of a transform node is an object", pointer, "under 'value'"
+        )
         members = [("value", place.value)]
     else:
-        message = "no transformation gives data as a whole"
+        message = "a transform node does not replace the whole data"
         machine.lost("L-TRANSFORM", message, pointer, severity=Severity.ERROR)
         members = []
     for key, term in members:
@@ -145,7 +147,7 @@ def transform(
             machine.lost(code, message, pointer, "it is left out", Severity.ERROR)
     if place is not None and not place.steps and is_replaced(step):
         where = machine.at(step, "ResultPath", "Output", "Result", "Parameters")
-        machine.lost("L-REPLACE", "the platform keeps the context from before", where)
+        machine.lost("L-REPLACE", "the previous context stays: the output is merged into it", where)
         flags = {"clear_context_store": "keep_current"}
     to = machine.going(step, flags)
     return machine.workflow.transforming(id, {"mappings": made.mappings}, to)
@@ -181,12 +183,17 @@ def choice(machine: Machine, step: WorkStep) -> None:
 
 def fail(machine: Machine, step: WorkStep) -> None:
     """Write a Fail as a transformation that needs what no one gives."""
-    message = "no state fails on purpose"
-    machine.lost("L-FAIL", message, step.pointer, "a transformation that cannot succeed")
+    message = "a workflow has no Fail state"
+    machine.lost("L-FAIL", message, step.pointer, "a transform node that always fails")
     for field in ("ErrorPath", "CausePath"):
         if field in step.state:
-            hint = "the path stands in its place"
-            machine.lost("L-FAIL", "nothing is told that is read", machine.at(step, field), hint)
+            hint = "the text of the path is used"
+            machine.lost(
+                "L-FAIL",
+                "the error or cause is not read from the data",
+                machine.at(step, field),
+                hint,
+            )
     told = [_told(step, "Error"), _told(step, "Cause")]
     if is_anonymous(told[0]):
         told = told[1:]

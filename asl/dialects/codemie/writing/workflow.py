@@ -85,9 +85,9 @@ class Workflow:
         if self.about is not None:
             self.lost(
                 "L-CHANGED",
-                "the document is not the one that was read from a workflow any more",
+                "the document has changed since it was read from a workflow",
                 "/Metadata",
-                "the workflow is written anew",
+                "a new workflow is written",
             )
         for field in self.value:
             if field == "TimeoutSeconds":
@@ -126,8 +126,8 @@ class Workflow:
         around = returned_to(self.value["StartAt"], states)
         if around is None:
             return max(LEAST_STEPS, min(MOST_STEPS, len(self.states) + 1))
-        message = f"a run fails that enters more than {MOST_STEPS} states"
-        hint = "let one execution do a part of the rounds"
+        message = f"a run that enters more than {MOST_STEPS} states fails"
+        hint = "split the loop over several executions"
         self.lost("L-LIMIT", message, f"/States/{escape(around)}", hint)
         return MOST_STEPS
 
@@ -149,7 +149,7 @@ class Workflow:
             if name in self.places:
                 self.lost(
                     "L-DROPPED",
-                    "no transition of the workflow leads here any more",
+                    "no transition of the workflow leads to the state",
                     self.places[name],
                     "the state is left out",
                 )
@@ -189,13 +189,13 @@ class Workflow:
         return str(actors[name]["id"])
 
     def stub(self, name: str, tool: bool, pointer: str) -> dict[str, Json]:
-        """Return the definition of an actor of which nothing is known but its name."""
+        """Return the definition of an actor from its name, and its prompt if there is one."""
         id = self.actor_ids[tool].new(_slug(function_of(name)) or "actor")
         prompt = None if tool else self.prompts.get(name)
-        said = "what" if prompt is None else "beside its prompt what"
+        known = "does not define" if prompt is None else "defines only the prompt of"
         self.lost(
             "L-ACTOR",
-            f"nothing says {said} {name!r} is made of",
+            f"the document {known} {name!r}",
             pointer,
             f"the {'tool' if tool else 'assistant'} {id!r} is a stub: complete it",
             key=False,
