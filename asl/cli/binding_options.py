@@ -23,6 +23,7 @@ from asl.cli.arguments import (
     with_options,
 )
 from asl.cli.console import print_warnings, stdout_to_stderr
+from asl.cli.function_options import FUNCTIONS, RUNTIME, bind_functions
 from asl.core.document import Document, Loadable
 from asl.core.errors import AslError
 from asl.core.lazy import lazy_pattern
@@ -123,6 +124,8 @@ _OPTIONS = (
         multiple=True,
         help="Operator policy: the tools, hosts, files and images that documents may use.",
     ),
+    FUNCTIONS,
+    RUNTIME,
     click.option(
         "--aws", is_flag=True, help="Call AWS for resources and buckets without a binding."
     ),
@@ -147,7 +150,8 @@ _FLAGS = (
         "--notify",
         "--request-link",
     ),
-    *("--memory", "--pool", "--sink", "--policy", "--aws", "--aws-endpoint"),
+    *("--memory", "--pool", "--sink", "--policy", "--functions", "--runtime"),
+    *("--aws", "--aws-endpoint"),
 )
 """The options in the order of the fields of `BindingOptions`."""
 _PASSWORD = lazy_pattern("://[^/@]*:[^/@]*@")
@@ -168,6 +172,8 @@ class BindingOptions(NamedTuple):
     pool_pairs: tuple[str, ...]
     sink_pairs: tuple[str, ...]
     policy_files: tuple[str, ...]
+    templates: tuple[str, ...]
+    runtime_pairs: tuple[str, ...]
     aws: bool
     aws_endpoints: tuple[str, ...]
 
@@ -184,6 +190,13 @@ class BindingOptions(NamedTuple):
                 words += [flag, _PASSWORD.sub("://...@", value)]
         return words
 
+    def with_templates(self, documents: Iterable[str]) -> "BindingOptions":
+        """Return the options with the documents of a command for `--functions` without a file."""
+        if "" not in self.templates:
+            return self
+        named = (each for each in self.templates if each)
+        return self._replace(templates=tuple(dict.fromkeys((*named, *documents))) or ("",))
+
     def record(self, store: "Store") -> None:
         """Record the options with the next executions of a store, for hints of later commands."""
         if self.options:
@@ -195,16 +208,18 @@ class BindingOptions(NamedTuple):
         origin: Origin = DEFAULT_ORIGIN,
         *,
         quiet: bool = False,
+        watch: bool = False,
     ) -> Bindings:
         """Return the bindings for a run; the last one of a name counts.
 
         Args:
             document: The document to run; None for any document, without mocks.
             origin: How the files of `--workflow` are read.
-            quiet: Whether to omit the warnings about agents files.
+            quiet: Whether to omit the warnings about agents files, and what functions are bound.
+            watch: Whether to reload the functions of templates when their code changes.
 
         Raises:
-            UsageError: `--mock` is used without a document.
+            UsageError: `--mock` is used without a document, or `--functions` without a template.
             AslError: An option or a file is invalid.
         """
         if document is None and self.mock_cases:
@@ -217,7 +232,10 @@ class BindingOptions(NamedTuple):
             bound.agents.update(_code(document, bound.agents))
         return {
             "agents": bound.agents,
-            "resources": bound.resources,
+            "resources": {
+                **self._functions(bound.resources, origin, quiet=quiet, watch=watch),
+                **bound.resources,
+            },
             "mocks": {
                 **bound.mocks,
                 **(_load_mocks(self.mock_cases, document) if document else {}),
@@ -236,6 +254,18 @@ class BindingOptions(NamedTuple):
             "policy": self.policy_files[-1] if self.policy_files else None,
             "aws": self._integrations(bound.aws),
         }
+
+    def _functions(
+        self, bound: Iterable[str], origin: Origin, *, quiet: bool, watch: bool
+    ) -> Mapping[str, Any]:
+        """Return the Lambda functions of `--functions` by ARN."""
+        if not self.templates:
+            if self.runtime_pairs:
+                raise click.UsageError("--runtime needs --functions")
+            return {}
+        return bind_functions(
+            self.templates, self.runtime_pairs, bound, origin, watch=watch, quiet=quiet
+        )
 
     def _integrations(self, settings: Mapping[str, Any]) -> "Integrations | None":
         """Return the calls of AWS's services; None if neither an option nor a file asks for them.

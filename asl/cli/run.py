@@ -179,6 +179,7 @@ def run_command(
     chosen = _make_clock(virtual_time, clock)
     data = _read_input(document, input_, input_file)
     loaded = compose_runnable(read_document(document, origin))
+    binding = binding.with_templates((document,))
     bound = binding.bindings(loaded, origin, quiet=quiet)
     served = [
         *(STARTS if bound["workflows"] else ()),

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import click
@@ -30,6 +30,7 @@ from asl.service.arns import Scope
 from asl.service.errors import ServiceError
 from asl.service.operations import perform
 from asl.service.service import ACCOUNT, REGION, StatesService
+from asl.sources.repository import find_files, is_document_name
 
 __all__ = ["serve_command"]
 
@@ -133,7 +134,11 @@ def serve_command(
         AslError: The packages of the extra "server" are missing, or the address is in use.
     """
     listening = Listening(host, port, account, region, keys)
-    bindings: dict[str, Any] = {"tokens": TaskTokens(), **binding.bindings(None, quiet=True)}
+    binding = binding.with_templates(_templates(documents))
+    bindings: dict[str, Any] = {
+        "tokens": TaskTokens(),
+        **binding.bindings(None, origin, watch=watch),
+    }
     with Store(store_file or "memory:", **bindings) as store:
         binding.record(store)
         machines = _Machines(store, documents, origin, Scope(account, region), bindings)
@@ -141,6 +146,15 @@ def serve_command(
             return Exit.INVALID
         _serve(store, machines, listening, concurrency, watch)
     return Exit.OK
+
+
+def _templates(files: Iterable[str]) -> Iterator[str]:
+    """Yield the files that may be templates with functions."""
+    for name in files:
+        if os.path.isdir(name):
+            yield from (each for each in find_files(name)[0] if not each.endswith(".tf"))
+        elif not is_document_name(name):
+            yield name
 
 
 def _serve(

@@ -7,6 +7,8 @@ Modules are looked for in CODE, then in the folders of layers. Errors have the f
 runtime for Python.
 """
 
+from __future__ import annotations
+
 import decimal
 import importlib
 import json
@@ -14,9 +16,10 @@ import os
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException
 from types import SimpleNamespace
-from typing import Any, Callable  # noqa: UP035  # Python 3.8
+from typing import Any
 
 PREFIX = "/2018-06-01/runtime/"
 CLIENT = (
@@ -50,7 +53,7 @@ class _Context:
         self.log_group_name = os.environ["AWS_LAMBDA_LOG_GROUP_NAME"]
         self.log_stream_name = os.environ["AWS_LAMBDA_LOG_STREAM_NAME"]
         self.identity = SimpleNamespace(cognito_identity_id=None, cognito_identity_pool_id=None)
-        self.client_context = _client_context(headers.get("Lambda-Runtime-Client-_Context"))
+        self.client_context = _client_context(headers.get("Lambda-Runtime-Client-Context"))
         self._deadline = int(headers["Lambda-Runtime-Deadline-Ms"])
 
     def get_remaining_time_in_millis(self) -> int:
