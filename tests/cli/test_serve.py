@@ -109,3 +109,32 @@ def test_an_address_in_use_is_an_error(tmp_path: Path) -> None:
         )
         assert done.returncode == 2
         assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
+
+
+FUNCTION = """
+Resources:
+  Double:
+    Type: AWS::Lambda::Function
+    Properties: {Runtime: python3.11, Handler: app.handler, Code: src, Timeout: 30}
+  Flow:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      Type: EXPRESS
+      Definition:
+        StartAt: A
+        States: {A: {Type: Task, Resource: !GetAtt Double.Arn, End: true}}
+"""
+
+
+def test_functions_of_a_template_run_from_their_code(tmp_path: Path) -> None:
+    (tmp_path / "template.yaml").write_text(FUNCTION)
+    (tmp_path / "src").mkdir()
+    code = tmp_path / "src" / "app.py"
+    code.write_text("def handler(event, context): return 2 * event\n")
+    arn = "arn:aws:states:us-east-1:123456789012:stateMachine:Flow"
+    with server(tmp_path, "template.yaml", "--functions", "--watch") as (url, lines):
+        assert "asl: function Double: src/app.handler (python3.11)" in lines
+        assert send(url, "StartSyncExecution", stateMachineArn=arn, input="4")["output"] == "8"
+        code.write_text("def handler(event, context): raise ValueError('no')\n")
+        failed = send(url, "StartSyncExecution", stateMachineArn=arn, input="4")
+        assert failed["error"] == "ValueError"

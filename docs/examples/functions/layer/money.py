@@ -1,0 +1,2 @@
+def format_amount(amount, currency):
+    return f"{amount:.2f} {currency}"
