@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from asl.aws.names import class_name, exception_name
+from asl.aws.names import exception_name, service_name
 from asl.core.values import Json
 from asl.states.errors import RaisedError
 
@@ -37,7 +37,7 @@ def modern_errors(service_id: str, prefix: str | None = None) -> ErrorForm:
         service_id: The id of the service in botocore's model: `DynamoDB`.
         prefix: The text before the dot; None for the name of the service.
     """
-    name = class_name(service_id)
+    name = service_name(service_id)
     return ErrorForm(prefix or name, name, f"{name}Exception")
 
 

@@ -45,7 +45,8 @@ def integrations(
     Raises:
         AslError: The extra `aws` is not installed, there is no region, or a service is unknown.
     """
-    return Integrations(Clients(session, region, endpoint_url), _checked(services))
+    allowed = _checked(services)
+    return Integrations(Clients(session, region, endpoint_url), allowed)
 
 
 def _checked(services: Collection[str] | None) -> frozenset[str] | None:

@@ -2,7 +2,7 @@
 
 import re
 
-__all__ = ["class_name", "exception_name", "field_name", "legacy_field_name"]
+__all__ = ["class_name", "exception_name", "field_name", "legacy_field_name", "service_name"]
 
 _STEPS = (
     (re.compile(r"[^A-Za-z0-9]+"), " "),
@@ -11,6 +11,7 @@ _STEPS = (
     (re.compile(r"([0-9])([A-Za-z])"), r"\1 \2"),
 )
 """Replacements that put a blank between the words of a name."""
+_REDUNDANT = re.compile(r"^(?:Amazon|Aws)(?=.)|(?<=.)Service$")
 _CAPITALS = re.compile(r"[A-Z]+(?![a-z])|.")
 
 
@@ -19,6 +20,11 @@ def class_name(name: str) -> str:
     for pattern, replacement in _STEPS:
         name = pattern.sub(replacement, name)
     return "".join(word.capitalize() for word in name.split())
+
+
+def service_name(id: str) -> str:
+    """Return the name of the classes of a service by its id: `Config Service` is `Config`."""
+    return _REDUNDANT.sub("", class_name(id))
 
 
 def exception_name(shape: str, *, legacy: bool = False) -> str:

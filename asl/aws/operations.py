@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from asl.aws.clients import Clients
 from asl.aws.errors import ErrorForm, service_error, unreachable
-from asl.aws.names import class_name
+from asl.aws.names import service_name
 from asl.aws.shapes import (
     ResponseForm,
     WrongParameter,
@@ -60,26 +60,24 @@ class Operation(Agent):
         Raises:
             RaisedError: The service refuses it, does not answer, or answers too much.
         """
-        assert call is not None
-        with foreign_errors(self.errors(class_name(self.service)).unreachable):
-            return self._perform(payload, call)
-
-    def _perform(self, payload: Json, call: Call) -> Reply:
         from botocore import xform_name
         from botocore.exceptions import BotoCoreError, ClientError
 
-        client = self.clients.client(self.service)
+        assert call is not None
+        with foreign_errors(self.errors(service_name(self.service)).unreachable):
+            client = self.clients.client(self.service)
         model = client.meta.service_model
         operation = self._model(model)
         errors = self.errors(str(model.service_id))
         request = self._request(operation, payload, call)
-        try:
-            response = getattr(client, xform_name(operation.name))(**request)
-            return _reply(operation, response, legacy_form(errors.legacy))
-        except ClientError as error:
-            raise service_error(error.response, model, errors) from None
-        except BotoCoreError as error:
-            raise unreachable(errors.unreachable, str(error)) from None
+        with foreign_errors(errors.unreachable):
+            try:
+                response = getattr(client, xform_name(operation.name))(**request)
+                return _reply(operation, response, legacy_form(errors.legacy))
+            except ClientError as error:
+                raise service_error(error.response, model, errors) from None
+            except BotoCoreError as error:
+                raise unreachable(errors.unreachable, str(error)) from None
 
     def _model(self, model: Any) -> Any:
         """Return the operation, whose name may differ from that of the action in case."""

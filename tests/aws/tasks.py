@@ -11,6 +11,8 @@ Json = Any
 def task(resource: str, parameters: Json, **fields: Json) -> Json:
     """Return a document of one Task."""
     state = {"Type": "Task", "Resource": f"arn:aws:states:::{resource}", "End": True}
+    if ".sync" in resource:  # a job that never ends fails the test
+        state["TimeoutSeconds"] = 1000
     return {"StartAt": "Call", "States": {"Call": {**state, "Parameters": parameters, **fields}}}
 
 
