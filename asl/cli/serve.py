@@ -35,6 +35,12 @@ from asl.sources.repository import find_files, is_document_name
 __all__ = ["serve_command"]
 
 ROLE: Final = "role/local"
+OWN: Final = (
+    "arn:aws:states:::states:*",
+    "arn:aws:states:::aws-sdk:sfn:*",
+    "arn:aws:states:*:activity:*",
+)
+"""Resources that the service performs itself."""
 WATCH: Final = 0.5
 """Seconds between two looks at the watched files."""
 
@@ -244,8 +250,12 @@ class _Machines:
         arn = await self._put(service, name, document)
         kind = "EXPRESS" if document.express else "STANDARD"
         console.write_line(f"{arn}  {kind}")
-        for message in _unbound(document, service.profile, self._bindings):
+        unbound = _unbound(document, service.profile, self._bindings)
+        for message in unbound:
             console.print_message(f"    {message}", style="yellow")
+        if document.deployed is not None and any(":lambda:" in message for message in unbound):
+            hint = "add --functions to run the functions of the template from their code"
+            console.print_message(f"    {hint}", style="yellow")
         return True
 
     async def _put(self, service: StatesService, name: str, document: Document) -> str:
@@ -308,7 +318,6 @@ def _unbound(document: Document, profile: str | Profile, bindings: Mapping[str, 
         document,
         profile=profile,
         agents=bindings.get("agents") or {},
-        resources=bindings.get("resources") or {},
+        resources=[*(bindings.get("resources") or ()), *OWN],
     )
-    found = (each for each in bound if (each.pointer, each.message) not in plain)
-    return [each.message for each in found if ":activity:" not in each.message]
+    return [each.message for each in bound if (each.pointer, each.message) not in plain]

@@ -16,6 +16,7 @@ from asl.core.values import Json
 from asl.documents.checking import check
 from asl.documents.compiling import compile
 from asl.documents.loading import load
+from asl.engine.execution import ARN, REGION
 from asl.executions import ExecutionNotFound, Store
 from asl.program import Program
 from asl.service.arns import parse_arn
@@ -34,9 +35,8 @@ __all__ = [
     "read_definition",
 ]
 
-ACCOUNT: Final = "123456789012"
-REGION: Final = "us-east-1"
-"""Account and region of requests that name none."""
+ACCOUNT: Final = ARN.rpartition(":")[2]
+"""Account of requests that name none: that of templates and of runs without a service."""
 
 _NAME = lazy_pattern(r"[^\s<>{}\[\]?*\"#%\\^|~`$&,;:/\x00-\x1f\x7f-\x9f\ufffe\uffff]+")
 _ROLE = lazy_pattern(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")

@@ -71,7 +71,7 @@ def test_the_state_machines_of_a_template_are_registered_and_kept_in_a_store(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "template.yaml").write_text(TEMPLATE)
-    prefix = "arn:aws:states:us-east-1:123456789012:stateMachine"
+    prefix = "arn:aws:states:us-east-1:111111111111:stateMachine"
     with server(tmp_path, "template.yaml", "--store", "runs.db") as (url, lines):
         assert f"{prefix}:orders  EXPRESS" in lines
         assert f"{prefix}:Other  STANDARD" in lines
@@ -131,7 +131,7 @@ def test_functions_of_a_template_run_from_their_code(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     code = tmp_path / "src" / "app.py"
     code.write_text("def handler(event, context): return 2 * event\n")
-    arn = "arn:aws:states:us-east-1:123456789012:stateMachine:Flow"
+    arn = "arn:aws:states:us-east-1:111111111111:stateMachine:Flow"
     with server(tmp_path, "template.yaml", "--functions", "--watch") as (url, lines):
         assert "asl: function Double: src/app.handler (python3.11)" in lines
         assert send(url, "StartSyncExecution", stateMachineArn=arn, input="4")["output"] == "8"

@@ -40,7 +40,7 @@ def test_an_execution_runs_in_the_background() -> None:
 
 def test_errors_are_classes_by_name() -> None:
     with asl.StepFunctions() as client:
-        arn = "arn:aws:states:us-east-1:123456789012:stateMachine:none"
+        arn = "arn:aws:states:us-east-1:111111111111:stateMachine:none"
         with pytest.raises(client.exceptions.StateMachineDoesNotExist) as refusal:
             client.describe_state_machine(stateMachineArn=arn)
         assert refusal.value.response["Error"]["Code"] == "StateMachineDoesNotExist"

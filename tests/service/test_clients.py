@@ -104,7 +104,7 @@ def test_the_command_line_of_aws_runs_an_express_workflow(url: str) -> None:
         *("--definition", PASS, "--role-arn", ROLE),
     )
     arn = machine["stateMachineArn"]
-    assert arn == "arn:aws:states:eu-west-1:123456789012:stateMachine:cli"
+    assert arn == "arn:aws:states:eu-west-1:111111111111:stateMachine:cli"
     found = aws(url, "start-sync-execution", "--state-machine-arn", arn, "--input", '{"a": 1}')
     assert (found["status"], found["output"]) == ("SUCCEEDED", '{"a":1}')
 
