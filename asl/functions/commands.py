@@ -46,6 +46,9 @@ def process_spec(
     layers = [os.path.realpath(each) for each in function.layers]
     command = _command(function, commands, folder, layers)
     environment = {**os.environ, **_variables(function, folder, layers), **function.environment}
+    for name, value in environment.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise NotRunnable(f"its environment variable {name!r} cannot be set")
     return ProcessSpec(command, folder, environment, (folder, *layers) if watch else ())
 
 
@@ -110,7 +113,9 @@ def _find_python_module(handler: str, folders: Sequence[str]) -> None:
 def _find_node_module(handler: str, folder: str) -> None:
     """Raise NotRunnable unless there is a module of this handler."""
     path, _, _ = os.path.basename(handler).partition(".")
-    path = os.path.join(os.path.dirname(handler), path)
+    path = os.path.normpath(os.path.join(os.path.dirname(handler), path))
+    if path.startswith(("..", "/")):
+        raise NotRunnable(f"the handler {handler!r} is outside its code")
     if any(os.path.isfile(os.path.join(folder, path + ending)) for ending in NODE_ENDINGS):
         return
     text = f"its code has no {path}.js, .mjs or .cjs for the handler {handler!r}"

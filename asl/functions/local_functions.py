@@ -14,7 +14,7 @@ from asyncio import (
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from threading import Thread
 from typing import Final
 
@@ -147,8 +147,7 @@ class _Host:
             return function
         if self._folder is None:
             self._folder = TemporaryDirectory(prefix="asl-functions-")
-        folder = Path(self._folder.name, function.logical)
-        folder.mkdir()
+        folder = Path(mkdtemp(dir=self._folder.name))
         ending = "py" if function.runtime.startswith("python") else "js"
         (folder / f"index.{ending}").write_text(function.inline, encoding="utf-8")
         return replace(function, code=str(folder))
@@ -202,9 +201,10 @@ class LocalFunctionAgent(Agent):
         self, target: Target, *, aws: bool, definition: AgentDefinition | None = None
     ) -> Agent:
         """Return the function as it is invoked by the ARN of a target."""
-        if not is_function(target.name) or "*" in target.name:
+        arn = target.name
+        if not is_function(arn) or "*" in arn or not (arn.isascii() and arn.isprintable()):
             return self
-        return LocalFunctionAgent(self.function, self.processes, self.host, target.name)
+        return LocalFunctionAgent(self.function, self.processes, self.host, arn)
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
         """Return the answer of a process of the function.
@@ -214,7 +214,11 @@ class LocalFunctionAgent(Agent):
         """
         assert call is not None
         invocation = FunctionEvent(
-            request_id(call), encode(payload), self.arn, self.function.timeout, call.client_context
+            request_id(call),
+            encode(payload),
+            self.arn,
+            self.function.timeout,
+            call.client_context,
         )
         started = run_coroutine_threadsafe(
             self.host.invoke(self.processes, invocation), self.host.loop

@@ -128,9 +128,12 @@ class Worker:
             if len(rest) > LONGEST_LINE:
                 lines, rest = [*lines, rest], b""
             for line in lines:
-                self.log(line.decode(errors="replace").rstrip("\r"))
+                self._log_line(line)
         if rest:
-            self.log(rest.decode(errors="replace"))
+            self._log_line(rest)
+
+    def _log_line(self, line: bytes) -> None:
+        self.log(line.decode(errors="replace").rstrip("\r"))
 
     async def end(self) -> None:
         """Kill the process and its descendants; repeat this if it is cancelled."""

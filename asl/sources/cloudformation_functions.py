@@ -201,7 +201,8 @@ class _Reader:
         files = members(parse_source(file, self.context.limits).value, "files")
         for each in files.values():
             path = members(each, "source").get("path")
-            keys = [place.get("objectKey") for place in members(each, "destinations").values()]
+            places = members(each, "destinations").values()
+            keys = [place.get("objectKey") for place in places if type(place) is dict]
             if type(path) is str and key in keys:
                 return path
         return None

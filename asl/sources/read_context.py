@@ -155,7 +155,8 @@ class ReadContext:
         """Return the path of a file that a template names.
 
         Raises:
-            InvalidDocument: The file is outside the root, or the template is not a file.
+            InvalidDocument: The file is outside the root, the template is not a file, or there can
+                be no such path.
         """
         if source.name is None or source.name.startswith("<"):
             raise self.error(
@@ -164,6 +165,8 @@ class ReadContext:
                 "READ-14",
                 f"the file {path!r} is not read: the template is not a file itself",
             )
+        if "\0" in path:
+            raise self.error(source, origin, "READ-14", f"the path {clip(path)!r} has a NUL")
         folder = os.path.dirname(source.name)
         full = os.path.join(folder, path)
         root = self.root if self.root is not None else repository_of(folder)

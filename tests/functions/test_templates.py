@@ -3,6 +3,7 @@
 import json
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -261,6 +262,12 @@ REASONS = [
         "build built.ts first, and name the built template",
     ),
     ({"runtime": ""}, "the template names no runtime for it"),
+    ({"environment": {"A": "\0"}}, "its environment variable 'A' cannot be set"),
+    ({"environment": {"A=B": ""}}, "its environment variable 'A=B' cannot be set"),
+    (
+        {"handler": "../app.handler", "runtime": "nodejs20.x"},
+        "the handler '../app.handler' is outside its code",
+    ),
 ]
 
 
@@ -273,6 +280,23 @@ def test_reasons(
     given = {"runtime": "python3.11", "handler": "app.handler", "code": ".", **fields}
     with LocalFunctions([LambdaFunction("F", "F", (f"{ARN}F",), **given)]) as functions:
         assert functions.lines() == [f"F is not bound: {reason}"]
+
+
+def test_code_of_the_template_is_written_to_a_folder_of_its_own(project: Project) -> None:
+    path = project(template_dot_yaml=SAM, src__charge__app_dot_py=HANDLER)
+    function = functions_of(path)["Inline"]
+    outside = replace(function, logical=f"{path.parent}/outside")
+    with LocalFunctions([outside]) as functions:
+        (agent,) = functions.agents.values()
+        folder = Path(agent.processes.spec.folder)
+        assert (folder / "index.py").read_text(encoding="utf-8") == function.inline
+    assert not folder.exists()
+    assert not (path.parent / "outside").exists()
+
+
+def test_path_that_cannot_exist(project: Project) -> None:
+    path = project(template_dot_yaml=CLOUDFORMATION.replace("Code: src", r'Code: "a\0b"'))
+    assert functions_of(path)["Charge"].problem == r"the path 'a\x00b' has a NUL"
 
 
 def test_functions_that_are_bound_already(project: Project) -> None:
