@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime, timedelta
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from asl.core.environment import require_extra
 from asl.core.errors import AslError
+from asl.engine.agent import Call
 from asl.states.errors import RaisedError
 
 if TYPE_CHECKING:
@@ -27,6 +29,12 @@ _LONG: Final = {"lambda": 905.0, "bedrock-runtime": 305.0, "bedrock-agentcore": 
 """The same for services whose calls answer late."""
 MAX_CONNECTIONS: Final = 64
 """Connections to a service, as many as there are threads for calls."""
+MAX_ROLES: Final = 32
+"""Maximum number of assumed roles whose clients are reused."""
+_SESSION_NAME: Final = "asl"
+"""The name of sessions of assumed roles."""
+_MARGIN: Final = timedelta(minutes=5)
+"""Time before the end of credentials at which they are renewed."""
 _LOCAL_REGION: Final = "us-east-1"
 _LOCAL_KEY: Final = "test"
 """Region and credentials for an endpoint of the user without any configuration."""
@@ -64,6 +72,7 @@ class Clients:
             )
         self._owned = session is None
         self._clients: dict[str, Any] = {}
+        self._roles: dict[str, _AssumedRole] = {}
         self._lock = Lock()
 
     def client(self, service: str) -> Any:
@@ -76,6 +85,41 @@ class Clients:
             if service not in self._clients:
                 self._clients[service] = self._new_client(service)
             return self._clients[service]
+
+    def of_task(self, call: Call) -> Clients:
+        """Return the clients for a call: with the role in the state's `Credentials`, if any.
+
+        Raises:
+            RaisedError: States.TaskFailed; the role cannot be assumed.
+        """
+        given = call.credentials
+        role = given.get("RoleArn") if type(given) is dict else None
+        if type(role) is not str:
+            return self
+        with self._lock:
+            known = self._roles.get(role)
+        if known is None or known.expires <= datetime.now(UTC) + _MARGIN:
+            known = self._assume(role)
+            with self._lock:
+                self._roles[role] = known
+                while len(self._roles) > MAX_ROLES:
+                    del self._roles[next(iter(self._roles))]
+        return known.clients
+
+    def _assume(self, role: str) -> _AssumedRole:
+        from boto3.session import Session
+        from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.parsers import ResponseParserError
+
+        try:
+            answer = self.client("sts").assume_role(RoleArn=role, RoleSessionName=_SESSION_NAME)
+        except (BotoCoreError, ClientError, ResponseParserError) as error:
+            text = f"the role {role!r} in 'Credentials' cannot be assumed: {error}"
+            raise RaisedError("States.TaskFailed", text) from None
+        found = answer["Credentials"]
+        keys = (found["AccessKeyId"], found["SecretAccessKey"], found["SessionToken"])
+        clients = Clients(Session(*keys), self.region, self.endpoint_url)
+        return _AssumedRole(clients, found["Expiration"])
 
     def credentials(self) -> Any:
         """Return the credentials of the session, None without any."""
@@ -112,6 +156,13 @@ class Clients:
         transport = self.transport(client.meta.endpoint_url, _LONG.get(service, READ_TIMEOUT))
         client.meta.events.register("before-send", transport.send)
         return client
+
+
+class _AssumedRole(NamedTuple):
+    """The clients with the credentials of a role."""
+
+    clients: Clients
+    expires: datetime
 
 
 class BoundedTransport:

@@ -65,7 +65,7 @@ class Operation(Agent):
 
         assert call is not None
         with foreign_errors(self.errors(service_name(self.service)).unreachable):
-            client = self.clients.client(self.service)
+            client = self.clients.of_task(call).client(self.service)
         model = client.meta.service_model
         operation = self._model(model)
         errors = self.errors(str(model.service_id))

@@ -60,23 +60,25 @@ class EndpointRequest(Agent):
         Raises:
             RaisedError: The status is an error, or the endpoint does not answer.
         """
+        assert call is not None
         parameters = payload if type(payload) is dict else {}
         with foreign_errors(self.kind.unreachable):
-            sent = self.kind.prepare(parameters, self.clients)
-            return self._result(self._send(sent))
+            clients = self.clients.of_task(call)
+            sent = self.kind.prepare(parameters, clients)
+            return self._result(self._send(sent, clients))
 
-    def _send(self, sent: Sent) -> Any:
+    def _send(self, sent: Sent, clients: Clients) -> Any:
         from botocore.awsrequest import AWSRequest
 
         request = AWSRequest(sent.method, sent.url, sent.headers, sent.body)
         if sent.service is not None:
             from botocore.auth import SigV4Auth
 
-            signer = SigV4Auth(self.clients.credentials(), sent.service, self.clients.region)
+            signer = SigV4Auth(clients.credentials(), sent.service, clients.region)
             signer.add_auth(request)
         if sent.host is not None:
             request.headers["Host"] = sent.host
-        return self.clients.transport(sent.url).send(request.prepare())
+        return clients.transport(sent.url).send(request.prepare())
 
     def _result(self, response: Any) -> Json:
         from http.client import responses

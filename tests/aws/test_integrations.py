@@ -5,9 +5,11 @@ import re
 import zipfile
 from collections.abc import Callable
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
+from boto3.session import Session
 
 import asl
 import asl.aws
@@ -293,3 +295,38 @@ def test_http_invoke_without_an_answer(endpoint: str) -> None:
     aws = asl.aws.integrations(endpoint_url=endpoint, services=["http"])
     parameters = {"ApiEndpoint": "http://127.0.0.1:1/", "Method": "GET"}
     assert failure(aws, "http:invoke", parameters)[0] == "States.Http.Socket"
+
+
+def test_role_of_the_task(aws: Integrations, client: Client) -> None:
+    """A call is signed with the credentials of the role in `Credentials`."""
+    role = client("iam").create_role(RoleName="far", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
+    identity = "aws-sdk:sts:getCallerIdentity"
+    found = output(aws, identity, {}, Credentials={"RoleArn": role})
+    assert found["Arn"] == "arn:aws:sts::123456789012:assumed-role/far/asl"
+    assert "assumed-role" not in output(aws, identity, {})["Arn"]
+    with endpoint_server(lambda request: Answer(b"", 403)) as (url, _):
+        aws = asl.aws.integrations(endpoint_url=url)
+        name, cause = failure(aws, identity, {}, Credentials={"RoleArn": role})
+    assert name == "States.TaskFailed"
+    assert cause.startswith(f"the role '{role}' in 'Credentials' cannot be assumed: ")
+
+
+def test_a_session_of_the_user(endpoint: str) -> None:
+    session = Session("own", "key", region_name="eu-west-2")
+    with endpoint_server(lambda request: Answer({"Entries": []})) as (url, received):
+        aws = asl.aws.integrations(endpoint_url=url, session=session)
+        output(aws, "events:putEvents", {"Entries": []})
+    assert "Credential=own/" in received[0].headers["Authorization"]
+    assert "/eu-west-2/events/" in received[0].headers["Authorization"]
+
+
+def test_task_in_a_store(aws: Integrations, client: Client, tmp_path: Path) -> None:
+    """Calls of an execution in a store, whose token another process answers."""
+    url = client("sqs").create_queue(QueueName="asked")["QueueUrl"]
+    parameters = {"QueueUrl": url, "MessageBody": {"token.$": "$$.Task.Token"}}
+    document = task("sqs:sendMessage.waitForTaskToken", parameters)
+    with asl.open_store(tmp_path / "runs.db", aws=aws) as store:
+        assert store.run(document, name="one").status == "PAUSED"
+        (message,) = client("sqs").receive_message(QueueUrl=url)["Messages"]
+        store.tokens.send_task_success(json.loads(message["Body"])["token"], {"ok": True})
+        assert store.resume("one").output == {"ok": True}
