@@ -124,6 +124,7 @@ async def start_sync_execution(
         name=arn,
         express=True,
         origin=found.origin(request.get("traceHeader")),
+        **service.bindings,
     )
     stored = service.store.get(arn)
     ended = stored.ended or stored.started

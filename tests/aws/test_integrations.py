@@ -330,3 +330,19 @@ def test_task_in_a_store(aws: Integrations, client: Client, tmp_path: Path) -> N
         (message,) = client("sqs").receive_message(QueueUrl=url)["Messages"]
         store.tokens.send_task_success(json.loads(message["Body"])["token"], {"ok": True})
         assert store.resume("one").output == {"ok": True}
+
+
+def test_state_machines_of_the_service(aws: Integrations, client: Client, machine: str) -> None:
+    """Registered state machines call services, and start those that are not registered."""
+    url = client("sqs").create_queue(QueueName="orders")["QueueUrl"]
+    send = task("sqs:sendMessage", {"QueueUrl": url, "MessageBody": "x"})
+    start = task("states:startExecution", {"StateMachineArn": machine})
+    role = "arn:aws:iam::123456789012:role/any"
+    with asl.StepFunctions(aws=aws) as states:
+        for name, document, field in (("send", send, "MessageId"), ("far", start, "ExecutionArn")):
+            made = states.create_state_machine(
+                name=name, definition=json.dumps(document), roleArn=role, type="EXPRESS"
+            )
+            ended = states.start_sync_execution(stateMachineArn=made["stateMachineArn"])
+            assert ended["status"] == "SUCCEEDED", ended["cause"]
+            assert field in json.loads(ended["output"])
