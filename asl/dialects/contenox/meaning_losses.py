@@ -26,7 +26,6 @@ _ANSWERS: Final = {
     "parse_score": "a number",
     "parse_range": "a range a-b without blanks",
     "prompt_to_string": "a text without blanks around it",
-    "chat_completion": "a text, or an object with content and tool_calls",
 }
 """The answers that need no handler, by handlers."""
 
@@ -60,18 +59,15 @@ def _of_task(task: Task) -> Iterator[Finding]:
     if task.handler in _ANSWERS:
         message = f"the answer is used unchanged: it has to be {_ANSWERS[task.handler]}"
         decides = any(each.operator != "default" for each in task.branches)
-        selects = decides and task.handler != "chat_completion"
-        severity = Severity.ERROR if selects else Severity.WARNING
+        severity = Severity.ERROR if decides else Severity.WARNING
         yield Finding("L-ANSWER", message, place, severity=severity)
-    if task.handler == "chat_completion":
-        message = "a model gets the prompt of its task without the earlier messages"
+    if task.handler in ("chat_completion", "execute_tool_calls"):
+        message = "prompts, answers and results are passed on without the conversation"
         yield Finding("L-HISTORY", message, place)
     if task.config:
         message = "a model is called without the settings of its task"
         yield Finding("L-MODEL", message, f"{task.pointer}/execute_config")
     if task.handler == "execute_tool_calls":
-        message = "results of tools are not added to the conversation"
-        yield Finding("L-HISTORY", message, place)
         message = "a run fails where the answer before has no tool calls"
         yield Finding("L-REQUIRED", message, place, severity=Severity.ERROR)
     if not task.echoes and _shows_values(task.value.get("output_template") or ""):
