@@ -81,18 +81,8 @@ class AwsDiagnostic(NamedTuple):
         return {"code": self.code, "message": self.message, "location": self.location}
 
 
-class RelatedLocation(NamedTuple):
-    """A second position that explains a diagnostic."""
-
-    message: str
-    pointer: str
-    file: str | None = None
-    line: int | None = None
-    column: int | None = None
-
-
-class Occurrence(NamedTuple):
-    """One place of a diagnostic that has several, with what is reported there."""
+class ReportedPlace(NamedTuple):
+    """A further place of a diagnostic, with what is reported there."""
 
     message: str
     pointer: str
@@ -117,9 +107,9 @@ class Diagnostic(NamedTuple):
     line: int | None = None
     column: int | None = None
     hint: str | None = None
-    related: tuple[RelatedLocation, ...] = ()
+    related: tuple[ReportedPlace, ...] = ()
     aws: AwsDiagnostic | None = None
-    places: tuple[Occurrence, ...] = ()
+    places: tuple[ReportedPlace, ...] = ()
 
     @property
     def where(self) -> str:
@@ -129,9 +119,11 @@ class Diagnostic(NamedTuple):
         return f"{self.file or '<document>'}:{self.line}:{self.column}"
 
     @property
-    def all_places(self) -> tuple[Occurrence, ...]:
+    def all_places(self) -> tuple[ReportedPlace, ...]:
         """All places of the diagnostic, its own first."""
-        own = Occurrence(self.message, self.pointer, self.file, self.line, self.column, self.hint)
+        own = ReportedPlace(
+            self.message, self.pointer, self.file, self.line, self.column, self.hint
+        )
         return self.places or (own,)
 
     @property
@@ -331,7 +323,7 @@ def _diagnostic(
     for place, message in finding.related:
         there, place = document.origin(place)
         other = there.locate(place, at_key=True)
-        related.append(RelatedLocation(message, place, there.source.name, other.line, other.column))
+        related.append(ReportedPlace(message, place, there.source.name, other.line, other.column))
     diagnostic = Diagnostic(
         finding.code,
         severity,

@@ -14,8 +14,8 @@ from asl.core.diagnostics import (
     Diagnostic,
     Finding,
     InvalidDocument,
-    RelatedLocation,
     Report,
+    ReportedPlace,
     Severity,
     did_you_mean,
 )
@@ -372,11 +372,11 @@ def invalid(source: Source, faults: list[Fault]) -> InvalidDocument:
 
 def _diagnostic(source: Source, fault: Fault) -> Diagnostic:
     at = source.place(fault.offset)
-    related: tuple[RelatedLocation, ...] = ()
+    related: tuple[ReportedPlace, ...] = ()
     if fault.related is not None:
         offset, message = fault.related
         other = source.place(offset)
-        related = (RelatedLocation(message, fault.pointer, source.name, other.line, other.column),)
+        related = (ReportedPlace(message, fault.pointer, source.name, other.line, other.column),)
     return Diagnostic(
         fault.code,
         Severity(lookup(fault.code).severity),

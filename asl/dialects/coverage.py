@@ -18,7 +18,7 @@ from asl.core.values import Json, json_equal
 from asl.dialects.base import Coverage, Dialect, WriterResult
 from asl.states import STATE_TYPES
 from asl.states.machines import nested_machines
-from asl.states.schemas import URN, deciding_blocks, inert_fields, known_fields, resolve_schema
+from asl.states.schemas import URN, decides, inert_fields, known_fields, resolve_schema
 
 __all__ = ["write"]
 
@@ -70,9 +70,10 @@ def _graded(loss: Finding, document: Mapping[str, Json]) -> Finding:
     """Return a loss as an error where what is lost decides about the path or the output."""
     owner, _, field = loss.pointer.rpartition("/")
     schema = "states:Task" if owner else _DOCUMENT
-    if field.removesuffix(".$") in deciding_blocks(schema):
+    value = resolve_pointer(document, loss.pointer)
+    if decides(schema, field.removesuffix(".$"), value):
         return loss._replace(severity=Severity.ERROR)
-    if field == "Resource" and _waits_for_token(resolve_pointer(document, loss.pointer)):
+    if field == "Resource" and _waits_for_token(value):
         return loss._replace(severity=Severity.ERROR)
     return loss
 

@@ -6,12 +6,13 @@ from typing import Any, Final, TypeAlias
 
 from asl.core.environment import data_folder
 from asl.core.errors import AslError
+from asl.core.values import Json
 from asl.states.registry import STATE_TYPES
 
 __all__ = [
     "URN",
     "Schema",
-    "deciding_blocks",
+    "decides",
     "foreign_fields",
     "free_fields",
     "inert_fields",
@@ -79,15 +80,20 @@ def native_fields(name: str) -> frozenset[str]:
     return frozenset(field for field, schema in properties.items() if "x-native" in schema)
 
 
-@cache
-def deciding_blocks(name: str) -> frozenset[str]:
-    """Return the fields with blocks that decide about the path or the output (`x-decides`)."""
-    properties = resolve_schema(URN + name)["properties"]
-    return frozenset(
-        field
-        for field, schema in properties.items()
-        if "$ref" in schema and "x-decides" in resolve_schema(schema["$ref"])
-    )
+def decides(name: str, field: str, value: Json) -> bool:
+    """Return whether a field decides about the path or the output of a run (`x-decides`).
+
+    Args:
+        name: Name of the schema of a state or a document.
+        field: Name of the field.
+        value: Value of the field; a member of it may be what decides.
+    """
+    schema = resolve_schema(URN + name)["properties"].get(field, {})
+    block = resolve_schema(schema["$ref"]) if "$ref" in schema else {}
+    members = block.get("properties", {})
+    given = (key.removesuffix(".$") for key in value) if isinstance(value, dict) else ()
+    inner = any("x-decides" in members.get(key, {}) for key in given)
+    return inner or "x-decides" in schema or "x-decides" in block
 
 
 @cache

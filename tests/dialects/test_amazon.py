@@ -36,7 +36,7 @@ def test_errors_of_agents_are_failures_of_the_function(
 ) -> None:
     state, losses = converted(Retry=[{"ErrorEquals": given, "IntervalSeconds": 1}])
     assert state["Retry"] == [{"ErrorEquals": written, "IntervalSeconds": 1}]
-    assert losses == [("L-ERRORS", Severity.WARNING)]
+    assert losses == [("L-ERRORS", Severity.ERROR)]
     state, losses = converted(Catch=[{"ErrorEquals": given, "Next": "B"}])
     assert state["Catch"] == [{"ErrorEquals": written, "Next": "B"}]
     assert losses == [("L-ERRORS", Severity.ERROR)]

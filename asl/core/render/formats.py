@@ -6,7 +6,7 @@ from typing import Any, Final
 import orjson
 
 from asl.core.codes import lookup
-from asl.core.diagnostics import Diagnostic, Occurrence, RelatedLocation, Report, Severity
+from asl.core.diagnostics import Diagnostic, Report, ReportedPlace, Severity
 from asl.core.printable import printable, printable_json
 from asl.core.render import Reports, every_diagnostic, every_report
 from asl.core.render.text import further_places, render_text
@@ -60,7 +60,7 @@ def _diagnostic(each: Diagnostic) -> dict[str, Json]:
     }
 
 
-def _place(each: Diagnostic | RelatedLocation | Occurrence) -> dict[str, Json]:
+def _place(each: Diagnostic | ReportedPlace) -> dict[str, Json]:
     return {
         "file": each.file,
         "line": each.line,
@@ -157,7 +157,7 @@ def _result(each: Diagnostic, index: int) -> Json:
     return result
 
 
-def _location(each: RelatedLocation | Occurrence) -> dict[str, Json]:
+def _location(each: ReportedPlace) -> dict[str, Json]:
     location: dict[str, Json] = {"logicalLocations": [{"fullyQualifiedName": each.pointer or "/"}]}
     if each.file is not None:
         physical: dict[str, Json] = {"artifactLocation": {"uri": _uri(each.file)}}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from asl.core.diagnostics import Diagnostic, Occurrence, Report, Severity
+from asl.core.diagnostics import Diagnostic, Report, ReportedPlace, Severity
 from asl.core.printable import printable
 from asl.core.render import Reports, every_report
 from asl.core.source import Source
@@ -125,7 +125,7 @@ def _messages(diagnostic: Diagnostic) -> Iterator[str]:
         yield f"and {len(found) - MAX_MESSAGES} more"
 
 
-def _place_name(place: Occurrence, file: str | None) -> str:
+def _place_name(place: ReportedPlace, file: str | None) -> str:
     """Return the line of a place, with the name of a file other than *file*."""
     if place.line is None:
         return place.pointer

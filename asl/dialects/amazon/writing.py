@@ -224,7 +224,7 @@ class _Writer:
         return [
             self.retrier(retrier, names, f"{at}/{index}")
             for index, retrier in objects(state, "Retry")
-            if (names := self.errors(retrier, f"{at}/{index}", Severity.WARNING))
+            if (names := self.errors(retrier, f"{at}/{index}"))
         ]
 
     def catchers(self, state: Mapping[str, Any], at: str) -> list[Json]:
@@ -232,14 +232,14 @@ class _Writer:
         return [
             {**catcher, "ErrorEquals": [*names]}
             for index, catcher in objects(state, "Catch")
-            if (names := self.errors(catcher, f"{at}/{index}", Severity.ERROR))
+            if (names := self.errors(catcher, f"{at}/{index}"))
         ]
 
-    def errors(self, handler: Mapping[str, Any], at: str, severity: Severity) -> list[str]:
+    def errors(self, handler: Mapping[str, Any], at: str) -> list[str]:
         """Return the error names of a retrier or catcher as AWS has them.
 
-        Errors of agents and of other dialects are failures of a task there; a loss of this severity
-        says so, unless the handler handles all of those anyway.
+        Errors of agents and of other dialects are failures of a task there. That is a loss, unless
+        the handler handles all of those anyway.
         """
         given, own = handler["ErrorEquals"], _own_errors()
         found = [*dict.fromkeys(own.get(name, name) for name in given)]
@@ -252,7 +252,9 @@ class _Writer:
             message = f"AWS has no error {others[0]!r}{more}"
             instead = f"{', '.join(names)} instead" if names else "it is left out"
             place = f"{at}/ErrorEquals"
-            self.losses.append(Finding("L-ERRORS", message, place, instead, severity=severity))
+            self.losses.append(
+                Finding("L-ERRORS", message, place, instead, severity=Severity.ERROR)
+            )
         return names
 
     def retrier(self, retrier: Mapping[str, Any], names: list[str], at: str) -> dict[str, Json]:
