@@ -9,7 +9,7 @@ from asl.core.values import Json
 from asl.expr.templates import SUFFIX
 from asl.states.base import Node
 
-__all__ = ["Flow", "assignments", "trace_assignments"]
+__all__ = ["AssignedVariables", "assignments", "trace_assignments"]
 
 PATIENCE = 32
 """How often a way is followed on average before a machine is left alone."""
@@ -32,7 +32,7 @@ def _keys(node: Node, holder: Mapping[str, Json], *steps: str | int) -> Iterator
             yield name, node.at(*steps, "Assign", key)
 
 
-class Flow(NamedTuple):
+class AssignedVariables(NamedTuple):
     """The variables that may have been assigned when a state begins, on some way to it.
 
     Sets of variables are integers with a bit for each, as a document may hold thousands of both.
@@ -51,7 +51,7 @@ class Flow(NamedTuple):
         return bool(self.bits.get(variable, 0) & self.before[scope.pointer].get(node.name, 0))
 
 
-def trace_assignments(workflow: CheckedWorkflow) -> Flow:
+def trace_assignments(workflow: CheckedWorkflow) -> AssignedVariables:
     """Follow the transitions of every machine from its start."""
     names = dict.fromkeys(name for scope in workflow.scopes for name, _ in assignments(scope))
     bits = {name: 1 << index for index, name in enumerate(names)}
@@ -61,7 +61,7 @@ def trace_assignments(workflow: CheckedWorkflow) -> Flow:
         if scope.outer is not None and scope.holder is not None and not scope.isolated:
             outside = before[scope.outer.pointer].get(scope.holder.name, 0)
         before[scope.pointer] = _before(scope, outside, bits)
-    return Flow(bits, before)
+    return AssignedVariables(bits, before)
 
 
 def _before(scope: MachineScope, outside: int, bits: Mapping[str, int]) -> Mapping[str, int]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from asl.checks import path_expressions
-from asl.checks.flow import Flow, assignments, trace_assignments
+from asl.checks.flow import AssignedVariables, assignments, trace_assignments
 from asl.checks.jsonata_expressions import parse_query, state_strings
 from asl.checks.workflow import CheckedWorkflow, MachineScope
 from asl.core.diagnostics import Finding, Wording
@@ -70,7 +70,9 @@ def _above(scope: MachineScope, assigned: Mapping[str, Assigned]) -> Assigned:
     return above
 
 
-def _before(scope: MachineScope, assigned: Mapping[str, Assigned], flow: Flow) -> Assigned:
+def _before(
+    scope: MachineScope, assigned: Mapping[str, Assigned], flow: AssignedVariables
+) -> Assigned:
     """Return what the machines around this one assign on some way to it, as AWS sees it.
 
     It looks into a distributed Map, too.
@@ -155,7 +157,11 @@ def _in_queries(workflow: CheckedWorkflow, node: Node) -> Iterator[tuple[str, st
 
 
 def _known(
-    scope: MachineScope, node: Node, name: str, flow: Flow, assigned: Mapping[str, Assigned]
+    scope: MachineScope,
+    node: Node,
+    name: str,
+    flow: AssignedVariables,
+    assigned: Mapping[str, Assigned],
 ) -> bool:
     """Whether a variable may have a value where it is read."""
     if flow.is_reachable(scope, node):

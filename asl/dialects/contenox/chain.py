@@ -13,8 +13,8 @@ __all__ = [
     "OPERATORS",
     "RAISED",
     "SYNONYMS",
-    "Branch",
     "Chain",
+    "ChainBranch",
     "StateNames",
     "Task",
 ]
@@ -78,7 +78,7 @@ OPERATORS: Final[Mapping[str, str]] = {
 """Operators as they are written, and as they are called."""
 
 
-class Branch:
+class ChainBranch:
     """A branch: its value and its place in the chain."""
 
     __slots__ = ("compose", "edge", "goto", "operator", "pointer", "value", "when")
@@ -122,7 +122,7 @@ class Task:
         """The task that follows a failure."""
         base = f"{pointer}/transition/branches"
         self.branches = [
-            Branch(each, f"{base}/{index}")
+            ChainBranch(each, f"{base}/{index}")
             for index, each in enumerate(self.transition.get("branches") or ())
         ]
         """The branches as they are written."""
@@ -197,13 +197,13 @@ class Chain:
         """Whose words tasks evaluate to: `seed` or `union`."""
         return "seed" if self.profile == "seed" else "union"
 
-    def ordered(self, task: Task) -> tuple[list[Branch], Branch | None]:
+    def ordered(self, task: Task) -> tuple[list[ChainBranch], ChainBranch | None]:
         """Return the branches that are tried in order, and the default behind them.
 
         One like an earlier one is left out.
         """
-        before: dict[tuple[str, ...], Branch] = {}
-        default: Branch | None = None
+        before: dict[tuple[str, ...], ChainBranch] = {}
+        default: ChainBranch | None = None
         for each in task.branches:
             if each.operator != "default":
                 before.setdefault(each.key, each)
@@ -266,7 +266,7 @@ class Chain:
         found = (self.rescue(each) for each in self.tasks.values())
         return frozenset(each for each in found if each is not None)
 
-    def caught(self, task: Task) -> Branch | None:
+    def caught(self, task: Task) -> ChainBranch | None:
         """Return the branch that takes a failure in the seed's reading, None in any other."""
         if self.profile != "seed" or task.on_failure is not None:
             return None

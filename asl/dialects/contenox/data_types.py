@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from asl.core.diagnostics import Finding
-from asl.dialects.contenox.chain import Branch, Chain, Task
+from asl.dialects.contenox.chain import Chain, ChainBranch, Task
 from asl.dialects.contenox.functions.chain_data import JSON_PATH
 
 __all__ = ["check_data_types"]
@@ -81,7 +81,7 @@ class _Flow:
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
-        self.leading: dict[str, list[tuple[Task, Branch | None]]] = {}
+        self.leading: dict[str, list[tuple[Task, ChainBranch | None]]] = {}
         """By the name of a task, what leads to it: branches, and failures (None)."""
         for source in chain.tasks.values():
             for branch in source.branches:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
-from asl.dialects.contenox.chain import END, RAISED, Branch, Chain, StateNames, Task
+from asl.dialects.contenox.chain import END, RAISED, Chain, ChainBranch, StateNames, Task
 from asl.dialects.contenox.functions.templates import Macro, find_macros
 from asl.dialects.contenox.operands import edge, number, range_of, seconds
 from asl.dialects.contenox.rules import exits
@@ -354,7 +354,7 @@ class _Machine:
         if not explicit and default is None:
             choice["Default"] = self.target(END)
 
-    def choice(self, task: Task, explicit: list[Branch], default: Branch | None) -> str:
+    def choice(self, task: Task, explicit: list[ChainBranch], default: ChainBranch | None) -> str:
         name = self.name(task.id, "if")
         choice: dict[str, Json] = {"Type": "Choice"}
         self.put(name, choice, f"{task.pointer}/transition")
@@ -371,14 +371,14 @@ class _Machine:
             choice["Default"] = last["Next"]
         return name
 
-    def rule(self, task: Task, branch: Branch, rule: dict[str, Json]) -> dict[str, Json]:
+    def rule(self, task: Task, branch: ChainBranch, rule: dict[str, Json]) -> dict[str, Json]:
         passed = self.going(task, branch, INPUT)
         if passed != INPUT:
             rule["Output"] = query(passed)
         rule["Next"] = self.target(branch.goto)
         return rule
 
-    def going(self, task: Task, branch: Branch, data: str) -> str:
+    def going(self, task: Task, branch: ChainBranch, data: str) -> str:
         """Return the data on the way along a branch: composed, and the transition counted."""
         if branch.compose is not None:
             parts = [data, literal(task.id), literal(dict(branch.compose)), literal(branch.when)]
@@ -391,7 +391,7 @@ class _Machine:
             return data
         return f"$contenox_counted({data}, {literal(f'{source}->{target}')})"
 
-    def condition(self, task: Task, branch: Branch) -> str:
+    def condition(self, task: Task, branch: ChainBranch) -> str:
         """Return the condition of a branch in JSONata."""
         said, when = f"{INPUT}.eval", literal(branch.when)
         match branch.operator:

@@ -7,7 +7,7 @@ from asl.core.diagnostics import Finding, Severity, did_you_mean
 from asl.core.errors import ExpressionFault
 from asl.core.pointers import escape
 from asl.core.values import Json
-from asl.dialects.contenox.chain import END, HANDLERS, OPERATORS, SYNONYMS, Branch, Chain, Task
+from asl.dialects.contenox.chain import END, HANDLERS, OPERATORS, SYNONYMS, Chain, ChainBranch, Task
 from asl.dialects.contenox.data_types import check_data_types
 from asl.dialects.contenox.functions.chain_data import JSON_PATH, STRATEGIES
 from asl.dialects.contenox.functions.templates import (
@@ -200,7 +200,7 @@ def _branches(chain: Chain, task: Task) -> Iterator[Finding]:
             message = "'default' is taken last wherever it stands; the documentation says otherwise"
         hint = "put it last: then both mean the same"
         yield Finding("CX-DEFAULT-ORDER", message, defaults[0].pointer, hint)
-    seen: dict[tuple[str, str, str], Branch] = {}
+    seen: dict[tuple[str, str, str], ChainBranch] = {}
     for branch in task.branches:
         if branch.operator != "default" and branch.key in seen:
             related = ((seen[branch.key].pointer, "this one"),)
@@ -239,7 +239,7 @@ def _open(chain: Chain, task: Task) -> bool:
 
 
 def _branch(
-    chain: Chain, task: Task, branch: Branch, said: tuple[str, ...] | None
+    chain: Chain, task: Task, branch: ChainBranch, said: tuple[str, ...] | None
 ) -> Iterator[Finding]:
     written, place = branch.value["operator"], f"{branch.pointer}/operator"
     if written not in OPERATORS:
@@ -264,7 +264,7 @@ def _branch(
         yield from _dead(chain, task, branch, said)
 
 
-def _when(chain: Chain, branch: Branch) -> Iterator[Finding]:
+def _when(chain: Chain, branch: ChainBranch) -> Iterator[Finding]:
     at = "when" if "when" in branch.value else "operator"
     try:
         if branch.operator in ("gt", "lt"):
@@ -297,7 +297,9 @@ def _when(chain: Chain, branch: Branch) -> Iterator[Finding]:
             yield Finding("CX-EDGE", f"there is no task {name!r}", at, hint)
 
 
-def _dead(chain: Chain, task: Task, branch: Branch, said: tuple[str, ...]) -> Iterator[Finding]:
+def _dead(
+    chain: Chain, task: Task, branch: ChainBranch, said: tuple[str, ...]
+) -> Iterator[Finding]:
     if chain.caught(task) is branch:
         message = (
             "no engine looks at branches behind a failure; this is the documentation's reading"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from asl.dialects.contenox.chain import Branch, Chain, Task
+from asl.dialects.contenox.chain import Chain, ChainBranch, Task
 from asl.dialects.contenox.functions.handlers import TOKENS
 from asl.dialects.contenox.functions.texts import is_between, is_greater, is_less
 from asl.dialects.contenox.operands import number, range_of
@@ -62,7 +62,7 @@ def evaluations(chain: Chain, task: Task) -> tuple[str, ...] | None:
     return None
 
 
-def holds(branch: Branch, said: str, words: Iterable[str]) -> bool:
+def holds(branch: ChainBranch, said: str, words: Iterable[str]) -> bool:
     """Whether a branch is taken for a text, as far as it is known without a run.
 
     *words* are those that count as the branch's `when`.

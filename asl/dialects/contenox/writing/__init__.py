@@ -15,9 +15,9 @@ from asl.core.printable import printable_json
 from asl.core.values import Json
 from asl.dialects.base import Coverage, WriterResult
 from asl.dialects.contenox.round_trip import reading_of, restored
-from asl.dialects.contenox.writing.chain import Chain
+from asl.dialects.contenox.writing.chain import ChainBuilder
 from asl.dialects.contenox.writing.knowledge import GIVEN, variable
-from asl.dialects.contenox.writing.machine import OF_ALL, Machine
+from asl.dialects.contenox.writing.machine import OF_ALL, ChainWriter
 from asl.dialects.contenox.writing.states import CALLED, FIELDS
 from asl.dialects.foreign_documents import unsaid
 from asl.dialects.lowering import lower
@@ -71,7 +71,7 @@ def write(
         return WriterResult(found, _text(found), reading, restored=True)
     flow = lower(document.composed_value, meanings_of(document))
     plain, named = (
-        _written(Chain(document.composed_value, flow, agents, seed=profile == "seed"), given)
+        _written(ChainBuilder(document.composed_value, flow, agents, seed=profile == "seed"), given)
         for given in (GIVEN, _NAMED)
     )
     if plain.text != named.text and _OTHERS not in named.text and _places(named) <= _places(plain):
@@ -82,8 +82,8 @@ def write(
     return plain
 
 
-def _written(chain: Chain, given: Term) -> WriterResult:
-    made = Machine(chain, given).write()
+def _written(chain: ChainBuilder, given: Term) -> WriterResult:
+    made = ChainWriter(chain, given).write()
     return WriterResult(made, _text(made), tuple(dict.fromkeys(chain.losses)))
 
 

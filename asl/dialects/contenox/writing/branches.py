@@ -21,7 +21,7 @@ from asl.dialects.terms import (
     Term,
 )
 
-__all__ = ["Rule", "Selection", "default", "select"]
+__all__ = ["BranchRule", "Selection", "default", "select"]
 
 NO_EXIT: Final = "otherwise"
 """The label where no rule holds and there is no default."""
@@ -29,7 +29,7 @@ _AMBIGUOUS: Final = re.compile(r"[-+.\d\[{<].*|map\[.*|true|false|NaN", re.DOTAL
 """Texts that a template may show for a value that is no text."""
 
 
-class Rule(NamedTuple):
+class BranchRule(NamedTuple):
     """A way out of a task.
 
     Attributes:
@@ -64,7 +64,7 @@ def default(goto: str) -> dict[str, Json]:
     return {"operator": "default", "when": "", "goto": goto}
 
 
-def select(rules: Sequence[Rule], printer: Printer) -> Selection | None:
+def select(rules: Sequence[BranchRule], printer: Printer) -> Selection | None:
     """Return how a text selects among branches.
 
     Args:
@@ -77,7 +77,7 @@ def select(rules: Sequence[Rule], printer: Printer) -> Selection | None:
     return _compared(_inverted(rules), printer) or _labelled(rules, printer)
 
 
-def _labelled(rules: Sequence[Rule], printer: Printer) -> Selection | None:
+def _labelled(rules: Sequence[BranchRule], printer: Printer) -> Selection | None:
     """Return a selection by a label for each target, which the template computes."""
     text = ""
     names: dict[str, str] = {}
@@ -102,15 +102,15 @@ def _closed(text: str, last: str) -> str:
     return f"{text}{{{{else}}}}{escaped(last)}{{{{end}}}}" if text else escaped(last)
 
 
-def _inverted(rules: Sequence[Rule]) -> Sequence[Rule]:
+def _inverted(rules: Sequence[BranchRule]) -> Sequence[BranchRule]:
     """Return two ways out with the condition that is not negated."""
     match rules:
-        case [Rule(Negation(condition), goto), Rule(None, other)]:
-            return [Rule(condition, other), Rule(None, goto)]
+        case [BranchRule(Negation(condition), goto), BranchRule(None, other)]:
+            return [BranchRule(condition, other), BranchRule(None, goto)]
     return rules
 
 
-def _compared(rules: Sequence[Rule], printer: Printer) -> Selection | None:
+def _compared(rules: Sequence[BranchRule], printer: Printer) -> Selection | None:
     """Return a selection by one text of the data, None if the rules are about more."""
     found: list[Json] = []
     values: set[Path] = set()
@@ -129,7 +129,7 @@ def _compared(rules: Sequence[Rule], printer: Printer) -> Selection | None:
 
 
 def _tests(condition: Term) -> list[_Test] | None:
-    """Return the comparisons of which one has to hold, None for any other condition."""
+    """Return the comparisons that a condition joins by `or`, None for any other condition."""
     match condition:
         case Comparison("=", Path() as value, Literal(str(text)), None | "string"):
             return _equal(value, [text])

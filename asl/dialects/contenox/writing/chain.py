@@ -15,7 +15,7 @@ from asl.dialects.lowering import Flow
 from asl.dialects.names import FreshNames, computed
 from asl.engine.definitions import AgentDefinition
 
-__all__ = ["LEFT_OUT", "Chain"]
+__all__ = ["LEFT_OUT", "ChainBuilder"]
 
 LEFT_OUT: Final = "it is left out"
 """What becomes of a field that a chain does not have."""
@@ -27,7 +27,7 @@ _CONTEXT: Final = 131_072
 """The context budget of a chain: with none the engine refuses every result of a tool."""
 
 
-class Chain:
+class ChainBuilder:
     """One chain under construction.
 
     Args:

@@ -1,4 +1,4 @@
-"""Failures: a task is attempted again at once, and has one task that follows its failure."""
+"""Failures: a task is attempted again without delay, and one task follows its failure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -13,8 +13,8 @@ from asl.dialects.contenox.writing.knowledge import (
     renew,
     variable,
 )
-from asl.dialects.contenox.writing.steps import CAUGHT, StepWriter
-from asl.dialects.contenox.writing.transitions import Transition, goto, set_failure
+from asl.dialects.contenox.writing.steps import CAUGHT, TaskWriter
+from asl.dialects.contenox.writing.transitions import ChainTransition, goto, set_failure
 from asl.dialects.lowering import Handler
 from asl.dialects.terms import Term, walk
 
@@ -24,7 +24,7 @@ _ALL: Final = "States.ALL"
 _TASKS: Final = "States.TaskFailed"
 
 
-def retries(writer: StepWriter) -> int:
+def retries(writer: TaskWriter) -> int:
     """Return how often the task of a step is attempted again."""
     state = writer.step.state
     retriers = [each for each in state.get("Retry", ()) if type(each) is dict]
@@ -51,7 +51,7 @@ def retries(writer: StepWriter) -> int:
     return count
 
 
-def catch(writer: StepWriter, task: dict[str, Json], given: Term) -> Iterator[Transition]:
+def catch(writer: TaskWriter, task: dict[str, Json], given: Term) -> Iterator[ChainTransition]:
     """Let a failure lead where the document says, as far as a chain can.
 
     Args:
@@ -68,7 +68,7 @@ def catch(writer: StepWriter, task: dict[str, Json], given: Term) -> Iterator[Tr
         where = writer.at("Catch")
         told = "every failure leads to one task"
         writer.report("CX-CATCH", told, where, chosen.target, Severity.ERROR)
-    failed = StepWriter(writer.chain, writer.step, _failed(writer, given))
+    failed = TaskWriter(writer.chain, writer.step, _failed(writer, given))
     cause = Cause("CX-CATCH", chosen.pointer)
     data = failed.resolve(chosen.output, cause)
     new = {name: failed.resolve(term, cause) for name, term in chosen.assign.items()}
@@ -78,7 +78,7 @@ def catch(writer: StepWriter, task: dict[str, Json], given: Term) -> Iterator[Tr
     known = failed.known
     if chosen.target in writer.chain.flow.steps:  # else a template names it once it is filled in
         set_failure(task, goto(writer.chain, chosen.target))
-    yield Transition(chosen.target, Knowledge(data, known.flow, assign(known, new)))
+    yield ChainTransition(chosen.target, Knowledge(data, known.flow, assign(known, new)))
 
 
 def _chosen(handlers: Sequence[Handler]) -> Handler:
@@ -88,7 +88,7 @@ def _chosen(handlers: Sequence[Handler]) -> Handler:
     return next(everything, None) or next(tasks, None) or handlers[0]
 
 
-def _failed(writer: StepWriter, given: Term) -> Knowledge:
+def _failed(writer: TaskWriter, given: Term) -> Knowledge:
     """Return what is known once a task has failed: it leaves its input under its own name."""
     if given == writer.known.flow:
         return name_flow(writer.known, writer.id)

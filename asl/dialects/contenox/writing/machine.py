@@ -5,16 +5,16 @@ from typing import Final
 
 from asl.core.diagnostics import Severity
 from asl.core.values import Json
-from asl.dialects.contenox.writing.chain import LEFT_OUT, Chain
+from asl.dialects.contenox.writing.chain import LEFT_OUT, ChainBuilder
 from asl.dialects.contenox.writing.knowledge import GIVEN, STALE, Knowledge, join, moving
 from asl.dialects.contenox.writing.states import CALLED, FIELDS, write_step
-from asl.dialects.contenox.writing.steps import StepWriter
-from asl.dialects.contenox.writing.transitions import Transition
+from asl.dialects.contenox.writing.steps import TaskWriter
+from asl.dialects.contenox.writing.transitions import ChainTransition
 from asl.dialects.lowering import WorkStep, fold
 from asl.dialects.terms import Term
 from asl.states.schemas import inert_fields
 
-__all__ = ["OF_ALL", "Machine"]
+__all__ = ["OF_ALL", "ChainWriter"]
 
 ROUNDS: Final = 40
 """How often a step is visited until everything about its data is taken as lost."""
@@ -27,7 +27,7 @@ OF_ALL: Final = frozenset(
 """Fields of all states that are written, or reported where they have an effect."""
 
 
-class Machine:
+class ChainWriter:
     """All steps of a chain under construction.
 
     Args:
@@ -35,7 +35,7 @@ class Machine:
         given: The data in which a run begins, over the variables of the chain.
     """
 
-    def __init__(self, chain: Chain, given: Term = GIVEN) -> None:
+    def __init__(self, chain: ChainBuilder, given: Term = GIVEN) -> None:
         self.chain = chain
         self.given = given
         self.folded = fold(chain.flow, lambda step: False).steps
@@ -91,9 +91,9 @@ class Machine:
             chain.added = []
         return reached
 
-    def visit(self, name: str) -> Iterator[Transition]:
+    def visit(self, name: str) -> Iterator[ChainTransition]:
         """Write a step with what is known about its data; yield where it leads."""
-        writer = StepWriter(self.chain, self.step(name), self.chain.known[name])
+        writer = TaskWriter(self.chain, self.step(name), self.chain.known[name])
         if FIELDS.get(writer.step.kind):  # of others everything is reported that is lost
             _report_fields(writer)
         yield from write_step(writer)
@@ -119,7 +119,7 @@ class Machine:
         )
 
 
-def _report_fields(writer: StepWriter) -> None:
+def _report_fields(writer: TaskWriter) -> None:
     """Report the fields of a state that no task has."""
     kind = writer.step.kind
     written = OF_ALL | FIELDS[kind] | inert_fields(f"states:{kind}")

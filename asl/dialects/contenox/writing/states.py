@@ -9,7 +9,7 @@ from asl.core.diagnostics import Severity
 from asl.core.values import Json, compact
 from asl.dialects.contenox.chain import ECHO, ECHOED, END, RAISED
 from asl.dialects.contenox.functions.templates import find_macros
-from asl.dialects.contenox.writing.branches import Rule, default, select
+from asl.dialects.contenox.writing.branches import BranchRule, default, select
 from asl.dialects.contenox.writing.chain import LEFT_OUT
 from asl.dialects.contenox.writing.failures import catch, retries
 from asl.dialects.contenox.writing.knowledge import (
@@ -24,10 +24,10 @@ from asl.dialects.contenox.writing.knowledge import (
     renew,
     variable,
 )
-from asl.dialects.contenox.writing.steps import Fields, StepWriter
+from asl.dialects.contenox.writing.steps import Fields, TaskWriter
 from asl.dialects.contenox.writing.templates import Printer
 from asl.dialects.contenox.writing.transitions import (
-    Transition,
+    ChainTransition,
     branch,
     is_needed,
     leave,
@@ -66,7 +66,7 @@ FIELDS: Final[Mapping[str, frozenset[str]]] = {
 """The fields of types that are written, in addition to those of all states."""
 
 
-def write_step(writer: StepWriter) -> Iterator[Transition]:
+def write_step(writer: TaskWriter) -> Iterator[ChainTransition]:
     """Add the tasks of a step to the chain, and yield where it leads."""
     kind = writer.step.kind
     match kind:
@@ -101,7 +101,7 @@ def write_step(writer: StepWriter) -> Iterator[Transition]:
 # Calls ----------------------------------------------------------------------------------------
 
 
-def _task(writer: StepWriter) -> Iterator[Transition]:
+def _task(writer: TaskWriter) -> Iterator[ChainTransition]:
     """Write a Task: its agent, or its resource, becomes a tool."""
     state = writer.step.state
     field = "Agent" if "Agent" in state else "Resource"
@@ -140,7 +140,7 @@ def _parts(definition: AgentDefinition | None) -> list[str]:
     return [name for name, value in parts.items() if value]
 
 
-def _call(writer: StepWriter, tool: str, payload: Term, place: str) -> Iterator[Transition]:
+def _call(writer: TaskWriter, tool: str, payload: Term, place: str) -> Iterator[ChainTransition]:
     """Write the call of a tool, which selects among the exits of the step."""
     id = writer.id
     called, value = _arguments(writer, tool, payload, place)
@@ -158,7 +158,7 @@ def _call(writer: StepWriter, tool: str, payload: Term, place: str) -> Iterator[
         task["retry_on_failure"] = attempts
     task = writer.add(task)
     yield from catch(writer, task, value)
-    after = StepWriter(writer.chain, writer.step, renew(writer.known, id))
+    after = TaskWriter(writer.chain, writer.step, renew(writer.known, id))
     if any(each.condition is not None for each in writer.step.exits):
         yield from _selecting(after, task)
     else:
@@ -166,7 +166,7 @@ def _call(writer: StepWriter, tool: str, payload: Term, place: str) -> Iterator[
         yield from branch(after, task, known)
 
 
-def _behind(writer: StepWriter, result: Term) -> Knowledge:
+def _behind(writer: TaskWriter, result: Term) -> Knowledge:
     """Return what is known behind a call."""
     cause = Cause("CX-OUTPUT", writer.at("Assign"))
     new = {name: writer.resolve(term, cause, result) for name, term in writer.step.assign.items()}
@@ -174,7 +174,7 @@ def _behind(writer: StepWriter, result: Term) -> Knowledge:
     return Knowledge(data, variable(writer.id), assign(writer.known, new))
 
 
-def _selecting(writer: StepWriter, task: dict[str, Json]) -> Iterator[Transition]:
+def _selecting(writer: TaskWriter, task: dict[str, Json]) -> Iterator[ChainTransition]:
     """Let a tool select among the exits of a step, by a text that its answer is shown as.
 
     That text is all that is left of the answer: if anything else of it is read, the Choice behind
@@ -187,7 +187,7 @@ def _selecting(writer: StepWriter, task: dict[str, Json]) -> Iterator[Transition
     choice = writer.step.choice
     if choice is not None and len(exits) < len(writer.step.exits):
         writer.chain.apart.add(writer.step.name)
-    writer = StepWriter(writer.chain, replace(writer.step, exits=exits), writer.known)
+    writer = TaskWriter(writer.chain, replace(writer.step, exits=exits), writer.known)
     if all(each.condition is None for each in exits):
         yield from branch(writer, task, _behind(writer, variable(writer.id)))
         return
@@ -201,7 +201,7 @@ def _selecting(writer: StepWriter, task: dict[str, Json]) -> Iterator[Transition
     yield from leave(writer, known)
 
 
-def _possible(writer: StepWriter, found: list[Rule], printer: Printer) -> tuple[Exit, ...]:
+def _possible(writer: TaskWriter, found: list[BranchRule], printer: Printer) -> tuple[Exit, ...]:
     """Return the exits that templates can select; report the others, which are never taken."""
     kept = []
     for rule, exit in zip(found, writer.step.exits, strict=True):
@@ -214,7 +214,7 @@ def _possible(writer: StepWriter, found: list[Rule], printer: Printer) -> tuple[
 
 
 def _arguments(
-    writer: StepWriter, tool: str, payload: Term, place: str
+    writer: TaskWriter, tool: str, payload: Term, place: str
 ) -> tuple[dict[str, Json], Term]:
     """Return a tool with its written arguments, and the rest of what it is given."""
     called: dict[str, Json] = {"name": tool}
@@ -272,7 +272,7 @@ def _members(payload: Term) -> dict[str, Term] | None:
     return None
 
 
-def _argument(writer: StepWriter, value: Json, place: str) -> str:
+def _argument(writer: TaskWriter, value: Json, place: str) -> str:
     """Return a value as an argument of a tool, which is a text."""
     if isinstance(value, str):
         if any(find_macros(value)):
@@ -287,7 +287,7 @@ def _argument(writer: StepWriter, value: Json, place: str) -> str:
 # Decisions ------------------------------------------------------------------------------------
 
 
-def _choice(writer: StepWriter) -> Iterator[Transition]:
+def _choice(writer: TaskWriter) -> Iterator[ChainTransition]:
     """Write a Choice as a call of the tool that returns its input: the text that decides."""
     id, name = writer.id, writer.step.name
     known = writer.known
@@ -296,9 +296,9 @@ def _choice(writer: StepWriter) -> Iterator[Transition]:
         id = writer.chain.id(f"{name} choice")
         task = writer.add({"id": writer.id, "handler": "noop"})
         set_transition(task, [default(id)])
-        writer = StepWriter(writer.chain, writer.step, name_flow(known, writer.id))
+        writer = TaskWriter(writer.chain, writer.step, name_flow(known, writer.id))
     exits = _possible(writer, rules(writer, output(writer), None), writer.printer)
-    writer = StepWriter(writer.chain, replace(writer.step, exits=exits), writer.known)
+    writer = TaskWriter(writer.chain, replace(writer.step, exits=exits), writer.known)
     selection = select(rules(writer, output(writer), None), writer.printer)
     assert selection is not None
     if all(each.condition is None for each in exits):
@@ -312,10 +312,10 @@ def _choice(writer: StepWriter) -> Iterator[Transition]:
         set_selection(selection._replace(template=ECHOED), task)
         known = renew(writer.known, id)
         after = Knowledge(known.data, variable(id), known.variables)
-    yield from _decided(StepWriter(writer.chain, writer.step, after))
+    yield from _decided(TaskWriter(writer.chain, writer.step, after))
 
 
-def _decided(writer: StepWriter) -> Iterator[Transition]:
+def _decided(writer: TaskWriter) -> Iterator[ChainTransition]:
     """Yield where a Choice leads. In JSONata it shapes the data only where no rule holds."""
     known, cause = writer.known, Cause("CX-OUTPUT", writer.at("Output", "Assign"))
     shaped = output(writer)
@@ -325,13 +325,13 @@ def _decided(writer: StepWriter) -> Iterator[Transition]:
         variables = known.variables if plain else assign(known, new)
         behind = Knowledge(known.data if plain else shaped, known.flow, variables)
         one = replace(writer.step, exits=(each,))
-        yield from leave(StepWriter(writer.chain, one, known), behind)
+        yield from leave(TaskWriter(writer.chain, one, known), behind)
 
 
 # States without a call --------------------------------------------------------------------------
 
 
-def _pass(writer: StepWriter) -> Iterator[Transition]:
+def _pass(writer: TaskWriter) -> Iterator[ChainTransition]:
     """Write a state that only hands on data."""
     id = writer.id
     data = output(writer)
@@ -356,7 +356,7 @@ def _is_handed_on(data: Term) -> bool:
     return isinstance(data, Text) or is_variable(data)
 
 
-def _succeed(writer: StepWriter) -> None:
+def _succeed(writer: TaskWriter) -> None:
     """Write a Succeed as a task without effect, where one is needed."""
     if not is_needed(writer.chain, writer.step.name):
         return
@@ -367,7 +367,7 @@ def _succeed(writer: StepWriter) -> None:
     set_transition(task, [default(END)])
 
 
-def _fail(writer: StepWriter) -> None:
+def _fail(writer: TaskWriter) -> None:
     """Write a Fail: its error and its cause are one message."""
     error = writer.step.fields.get("Error")
     name = str(error.value) if isinstance(error, Literal) else ""
@@ -381,7 +381,7 @@ def _fail(writer: StepWriter) -> None:
     writer.add({**task})
 
 
-def _message(writer: StepWriter, field: str) -> str:
+def _message(writer: TaskWriter, field: str) -> str:
     """Return a field of a Fail as a template; its name for a value that no template has."""
     term = writer.step.fields.get(field)
     if term is None:

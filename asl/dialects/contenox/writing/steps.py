@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from asl.core.diagnostics import Severity
 from asl.core.values import Json
-from asl.dialects.contenox.writing.chain import Chain
+from asl.dialects.contenox.writing.chain import ChainBuilder
 from asl.dialects.contenox.writing.knowledge import (
     GIVEN,
     Cause,
@@ -34,7 +34,7 @@ from asl.dialects.terms import (
     walk,
 )
 
-__all__ = ["CAUGHT", "Fields", "StepWriter"]
+__all__ = ["CAUGHT", "Fields", "TaskWriter"]
 
 Fields = dict[str, Json]
 """The fields that make a value the input of a task."""
@@ -63,7 +63,7 @@ class _Form(NamedTuple):
     instead: str | None = None
 
 
-class StepWriter:
+class TaskWriter:
     """Writes the tasks of one step.
 
     Args:
@@ -72,7 +72,7 @@ class StepWriter:
         known: What is known in front of it.
     """
 
-    def __init__(self, chain: Chain, step: WorkStep, known: Knowledge) -> None:
+    def __init__(self, chain: ChainBuilder, step: WorkStep, known: Knowledge) -> None:
         self.chain = chain
         self.step = step
         self.known = known

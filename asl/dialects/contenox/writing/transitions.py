@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 from asl.core.values import Json
 from asl.dialects.contenox.chain import END
-from asl.dialects.contenox.writing.branches import Rule, Selection, default
-from asl.dialects.contenox.writing.chain import Chain
+from asl.dialects.contenox.writing.branches import BranchRule, Selection, default
+from asl.dialects.contenox.writing.chain import ChainBuilder
 from asl.dialects.contenox.writing.knowledge import Cause, Knowledge, assign
-from asl.dialects.contenox.writing.steps import StepWriter
+from asl.dialects.contenox.writing.steps import TaskWriter
 from asl.dialects.lowering import Exit
 from asl.dialects.terms import Term
 
 __all__ = [
-    "Transition",
+    "ChainTransition",
     "branch",
     "goto",
     "is_needed",
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-class Transition(NamedTuple):
+class ChainTransition(NamedTuple):
     """A step that may follow, and what is known when it does."""
 
     target: str
@@ -48,7 +48,7 @@ def _transition(task: dict[str, Json]) -> dict[str, Json]:
     return found if isinstance(found, dict) else {}
 
 
-def output(writer: StepWriter, result: Term | None = None) -> Term:
+def output(writer: TaskWriter, result: Term | None = None) -> Term:
     """Return the data behind a step, from its answer if it has one."""
     step = writer.step
     place = writer.at("Output", "OutputPath", "ResultSelector", "ResultPath", "Parameters")
@@ -58,7 +58,7 @@ def output(writer: StepWriter, result: Term | None = None) -> Term:
     return writer.resolve(step.output, Cause(code, place), result)
 
 
-def goto(chain: Chain, name: str) -> str:
+def goto(chain: ChainBuilder, name: str) -> str:
     """Return where a branch to a step leads."""
     step = chain.flow.steps.get(name)
     if step is None or (step.kind == "Succeed" and not is_needed(chain, name)):
@@ -66,7 +66,7 @@ def goto(chain: Chain, name: str) -> str:
     return chain.id(name)
 
 
-def is_needed(chain: Chain, name: str) -> bool:
+def is_needed(chain: ChainBuilder, name: str) -> bool:
     """Return whether a Succeed has a task: its output is not what has moved along.
 
     A failure leads to a task as well, and a chain begins with one.
@@ -74,12 +74,12 @@ def is_needed(chain: Chain, name: str) -> bool:
     known = chain.known.get(name)
     if known is None or name in chain.entries:
         return name in chain.entries
-    return output(StepWriter(chain, chain.flow.steps[name], known)) != known.flow
+    return output(TaskWriter(chain, chain.flow.steps[name], known)) != known.flow
 
 
 def rules(
-    writer: StepWriter, behind: Term, result: Term | None, known: Knowledge | None = None
-) -> list[Rule]:
+    writer: TaskWriter, behind: Term, result: Term | None, known: Knowledge | None = None
+) -> list[BranchRule]:
     """Return the exits of a step, with their conditions over the variables of the chain.
 
     Args:
@@ -96,17 +96,17 @@ def rules(
             data = writer.known.data if own else behind
             cause = Cause("CX-OPERATOR", each.pointer)
             condition = writer.resolve(each.condition, cause, result, data)
-        found.append(Rule(condition, _target(writer, each, known)))
+        found.append(BranchRule(condition, _target(writer, each, known)))
     return found
 
 
-def _target(writer: StepWriter, exit: Exit, known: Knowledge | None) -> str:
+def _target(writer: TaskWriter, exit: Exit, known: Knowledge | None) -> str:
     if exit.target is not None:
         return goto(writer.chain, exit.target)
     return END if known is None else end(writer, known)
 
 
-def leave(writer: StepWriter, known: Knowledge) -> Iterator[Transition]:
+def leave(writer: TaskWriter, known: Knowledge) -> Iterator[ChainTransition]:
     """Yield where the exits of a step lead; *known* is what is known behind it."""
     for each in writer.step.exits:
         if each.target is None:
@@ -118,21 +118,23 @@ def leave(writer: StepWriter, known: Knowledge) -> Iterator[Transition]:
         new = {
             name: writer.resolve(term, cause, data=known.data) for name, term in each.assign.items()
         }
-        yield Transition(each.target, Knowledge(data, known.flow, assign(known, new)))
+        yield ChainTransition(each.target, Knowledge(data, known.flow, assign(known, new)))
 
 
-def branch(writer: StepWriter, task: dict[str, Json], known: Knowledge) -> Iterator[Transition]:
+def branch(
+    writer: TaskWriter, task: dict[str, Json], known: Knowledge
+) -> Iterator[ChainTransition]:
     """Let the one exit of a step follow a task."""
     for each in writer.step.exits:
         set_transition(task, [default(_target(writer, each, known))])
     yield from leave(writer, known)
 
 
-def end(writer: StepWriter, known: Knowledge) -> str:
+def end(writer: TaskWriter, known: Knowledge) -> str:
     """Return where a branch leads that ends the chain with the data of the document."""
     if known.data == known.flow:
         return END
-    last = StepWriter(writer.chain, writer.step, known)
+    last = TaskWriter(writer.chain, writer.step, known)
     where = writer.at("Output", "OutputPath", "ResultPath", "ResultSelector")
     fields = last.express(known.data, "CX-OUTPUT", where, ends=True)
     if fields is None:
