@@ -10,7 +10,7 @@ import asl
 from asl.core.document import Document
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.source import Source
-from asl.dialects.contenox.chain import Branch, Chain
+from asl.dialects.contenox.chain import Chain, ChainBranch
 from asl.dialects.contenox.functions.rendering import MAX_LENGTH, render
 from asl.dialects.contenox.functions.templates import parse
 from asl.dialects.contenox.reader import read
@@ -112,7 +112,7 @@ def test_a_branch_in_jsonata_decides_like_the_operator(asked: Any, said: str) ->
     words = aliases(chain, chain.start, when)
     result = asl.run(_document(chain.value), "x", agents={"ask": lambda parameters: said})
     assert result.ok, result.cause
-    assert ("hit" in result.visited) == holds(Branch(branch, ""), said.strip(), words)
+    assert ("hit" in result.visited) == holds(ChainBranch(branch, ""), said.strip(), words)
 
 
 def _document(chain: Any) -> Document:
