@@ -19,6 +19,7 @@ from asl.dialects.coverage import write
 from asl.dialects.jsonpath_form import JsonPathForm
 from asl.dialects.own_parts import remove_own_parts
 from asl.dialects.registry import NATIVE, check_options, dialect, namespace_of, origin_of
+from asl.dialects.terms.expansion import expand_functions
 from asl.states.machines import nested_machines
 
 __all__ = ["convert_document", "open_parts", "part_descriptions", "plain_machine"]
@@ -52,15 +53,18 @@ def _is_open(value: Any) -> bool:
 
 
 def plain_machine(document: Document) -> Json:
-    """Return the machine of a document in plain JSONPath, as the writers of other languages get it.
+    """Return the machine of a document without the functions of its dialect.
 
     A native document, and one with errors, is returned unchanged.
     """
     from asl.checks import check
 
-    plain = dialect(document.dialect).plain
-    if plain is None or not _convertible(document, check(document)):
+    if not _convertible(document, check(document)):
         return document.composed_value
+    plain = dialect(document.dialect).plain
+    if plain is None:
+        meanings = dialect(document.dialect).meanings()
+        return expand_functions(document.composed_value, meanings, lambda pointer, source: None)
     machine, _ = plain(document)
     return machine
 
@@ -154,7 +158,9 @@ def convert_document(
             dialect=source.name,
         )
     definitions = agent_definitions(document.value)
-    known = {name: each.prompt for name, each in definitions.items() if each.prompt}
+    known = {
+        name: each.prompt for name, each in definitions.items() if each.prompt not in ("", name)
+    }
     prompts = {"prompts": made.prompts or known} if target.takes_prompts else {}
     agents = {"agents": definitions} if target.takes_agents else {}
     if to not in (NATIVE, document.dialect):

@@ -10,7 +10,6 @@ import asl
 from asl.core.document import Document
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.source import Source
-from asl.dialects.flujo.conditions import plain
 from asl.dialects.flujo.functions.conditions import (
     MODES,
     FlujoConditionError,
@@ -18,6 +17,7 @@ from asl.dialects.flujo.functions.conditions import (
     compile_expression,
 )
 from asl.dialects.flujo.functions.templates import MAX_LENGTH, TemplateScope, parse, render
+from asl.dialects.flujo.machine.conditions import ConditionNames, print_condition
 from asl.dialects.flujo.reader import read
 from asl.dialects.flujo.round_trip import restored
 from asl.dialects.flujo.writing.conditions import ConditionPrinter, Unprintable
@@ -120,13 +120,15 @@ def test_a_condition_that_is_too_deep_is_refused(text: str) -> None:
 PLAIN = st.recursive(
     st.sampled_from(
         [
-            "context.a == 'a'",
-            "'a' != context.b",
-            "output.event == 'success'",
-            "output.last_output == 'yes'",
-            "output.last_step.name == 'one'",
-            "previous_step.last_output in ['a', 'no']",
-            "steps.one != 'a'",
+            *("context.a == 'a'", "'a' != context.b", "context.c != 'a'", "context.a == '7'"),
+            *("context.a == None", "context.c == None", "context.b != None", "context.c"),
+            *("context.a == True", "context.b != False", "context.a", "context.b", "steps.x"),
+            *("context.a in ['a', 'no']", "context.b not in ['a']", "context.c in ['a']"),
+            *("output.event == 'success'", "output.last_step.success == True", "output.event"),
+            *("output.last_output == 'yes'", "output.last_step.name == 'one'", "true"),
+            *("previous_step.last_output in ['a', 'no']", "steps.one != 'a'", "output.nothing"),
+            *("output.last_output", "output.last_output == None", "resume_input == None"),
+            *("output.last_step.feedback == None", "output.last_output == True"),
         ]
     ),
     lambda inner: (
@@ -141,23 +143,46 @@ PLAIN = st.recursive(
 
 @given(PLAIN, VALUES, VALUES)
 @settings(deadline=None, max_examples=examples(50))
-def test_a_condition_in_jsonata_says_the_same(text: str, output: Any, held: Any) -> None:
-    """What JSONata says by itself is what the function for all other conditions says."""
-    assert plain(text, "output") is not None
-    rules = [
-        {"from": "s", "on": "success", "to": "yes", "when": text},
-        {"from": "s", "on": "success", "to": "yes", "when": f"({text}) and 1 == 1"},
-    ]
-    ways = [_run(rule, output, held) for rule in rules]
-    assert ways[0] == ways[1]
+def test_condition_in_jsonata_decides_like_the_function(text: str, output: Any, held: Any) -> None:
+    """For values of all types, and missing ones."""
+    rule = {"from": "s", "on": "success", "to": "yes", "when": text}
+    document = _ruled(rule)
+    assert "$flujo_when" not in str(document.value["States"])
+    other = _ruled({**rule, "when": f"1 < 2 and ({text})"})
+    assert "$flujo_when" in str(other.value["States"])
+    assert _end(document, output, held) == _end(other, output, held)
 
 
-def _run(rule: dict[str, Any], output: Any, held: Any) -> list[str]:
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("context.a == 'a'", "$states.input.context.a = 'a'"),
+        ("context.a != 'a'", "$not($states.input.context.a = 'a')"),
+        ("context.a == '7'", "$states.input.context.a in ['7', 7]"),
+        ("context.a == True", "$states.input.context.a in [true, 1]"),
+        ("not context.a == 'a' and true", "$not($states.input.context.a = 'a')"),
+        ("context.a > 5", None),
+        ("context.a == 7", None),
+        ("context.a.b == 'a'", None),
+        ("context.a.lower() == 'a'", None),
+        ("'a' in context.a", None),
+        ("context.step == None", None),
+        ("context.step == 'a'", "$states.input.context.step = 'a'"),
+    ],
+)
+def test_condition_is_jsonata_where_jsonata_means_the_same(text: str, printed: str | None) -> None:
+    assert print_condition(text, ConditionNames(steps={"step"})) == printed
+
+
+def _ruled(rule: dict[str, Any]) -> Document:
     rules = [rule, {"from": "s", "on": "success", "to": "no"}]
     step = {"name": "one", "uses": "d:one", "config": {"max_retries": 0}}
-    machine = _machine({"s": [step]}, rules, ["yes", "no"])
+    return _document(_machine({"s": [step]}, rules, ["yes", "no"]))
+
+
+def _end(document: Document, output: Any, held: Any) -> list[str]:
     given = {"input": None, "context": {"a": held, "b": held}}
-    result = asl.run(_document(machine), given, agents={"d:one": lambda _: output})
+    result = asl.run(document, given, agents={"d:one": lambda _: output})
     assert result.ok, result.cause
     return [each for each in result.visited if each in ("yes", "no")]
 

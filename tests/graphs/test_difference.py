@@ -288,13 +288,16 @@ steps:
             ["when in_range 3-5 → say", "when in_range 3-6 → say"],
         ),
         (SCORED, "contenox", '"say"', '"tell"', ["say is called tell now"]),
-        (BLUEPRINT, "flujo", "judge,", "opinion,", ["judge is called opinion now"]),
         (
             BLUEPRINT,
             "flujo",
             "review",
             "check",
-            ["review is called check now", "review:success is called check:success now"],
+            [
+                "review is called check now",
+                "review:success is called check:success now",
+                "review:failure is called check:failure now",
+            ],
         ),
         (BLUEPRINT, "flujo", "'yes'", "'review'", [
             "when output.last_output == 'yes' → done",

@@ -13,7 +13,7 @@ from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
 from asl.dialects.base import Coverage, Dialect, WriterResult
 from asl.dialects.flujo.options import NAMES, parse_options
-from asl.dialects.jsonpath_form import JsonPathForm
+from asl.dialects.terms import Meanings
 from asl.engine.definitions import AgentDefinition, NoDefinitions
 from asl.program import EntryEvents
 
@@ -70,21 +70,31 @@ def _lost(document: Document) -> Iterable[Finding]:
     return lost(document)
 
 
-def _plain(document: Document) -> tuple[dict[str, Json], JsonPathForm]:
-    from asl.dialects.flujo.plain import plain
+def _meanings() -> Meanings:
+    from asl.dialects.flujo.meanings import MEANINGS
 
-    return plain(document)
+    return MEANINGS
+
+
+def _meaning_losses(document: Document) -> Iterable[Finding]:
+    from asl.dialects.flujo.meaning_losses import meaning_losses
+
+    return meaning_losses(document)
 
 
 _CONDITIONS: Final = tuple(
     (re.compile(pattern, re.DOTALL), said)
     for pattern, said in (
-        (r"\$flujo_(?:key|until)\(.*\) = null", "it fails"),
+        (r"\$flujo_fails\(.*\)|\$flujo_key\(.*\) = null", "it fails"),
+        (r"\$not\(\$flujo_when\(.*\)\)", "false"),
+        (r"\$flujo_when\(.*\)", "true"),
         (r"\$flujo_key\(.*\) = '(.*)'", r"\1"),
-        (r"\$flujo_rounds\(.*\) < (.*)", r"fewer than \1 rounds"),
-        (r"\$flujo_following\(.*\) = null", "no next_state"),
-        (r"\$states\.input\.machine\.hops >= (.*)", r"\1 hops"),
-        (r"\$states\.input\.(?:context\.current_state|decision) = '(.*)'", r"\1"),
+        (r"\$states\.input\.rounds\.\S+ < (.*)", r"fewer than \1 rounds"),
+        (r"\$flujo_requested\(.*\) = null", "no next_state"),
+        (r"\$flujo_exhausted\(.*?, (\d+)\)(?: and .*)?", r"\1 hops"),
+        (r"\$flujo_resumes\(.*, '(.*)'\)", r"\1"),
+        (r"\$flujo_resumes\(.*\)", "unknown state"),
+        (r"\$states\.input\.decision = '(.*)'", r"\1"),
         (r"'(.*)' in \$states\.input\.routes", r"\1"),
     )
 )
@@ -142,7 +152,7 @@ def _functions() -> Mapping[str, DialectFunction]:
 
 
 def _history_events(metadata: Json) -> EntryEvents | None:
-    from asl.dialects.flujo.functions.state_machines import history_hook
+    from asl.dialects.flujo.functions.history import history_hook
 
     return history_hook(metadata)
 
@@ -156,7 +166,8 @@ DIALECT = Dialect(
     _write,
     _lost,
     NAMES,
-    plain=_plain,
+    meanings=_meanings,
+    meaning_losses=_meaning_losses,
     reads_imports=True,
     describe_part=_words,
     takes_prompts=True,

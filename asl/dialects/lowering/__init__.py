@@ -26,9 +26,13 @@ from asl.dialects.terms import (
     Meanings,
     Path,
     Record,
+    RewrittenMeanings,
     Term,
     Unknown,
+    known_truth,
+    own_part,
     put,
+    rewritten,
 )
 from asl.dialects.terms import replace as replace_term
 from asl.dialects.terms.jsonata import read_field
@@ -168,7 +172,8 @@ class _Lowering:
             for name, state in machine["States"].items()
         }
         steps = {name: _known(step, steps) for name, step in steps.items()}
-        return Flow(machine["StartAt"], steps, pointer)
+        found = Flow(machine["StartAt"], steps, pointer)
+        return bypass(found) if isinstance(self.meanings, RewrittenMeanings) else found
 
     def step(self, name: str, state: Mapping[str, Any], pointer: str, outer: bool) -> WorkStep:
         jsonata = state.get("QueryLanguage", "JSONata" if outer else "JSONPath") == "JSONata"
@@ -189,14 +194,18 @@ class _Lowering:
             for index, each in handlers(state, "Catch")
             if read.caught(each) != NOTHING
         )
-        exits = (*_rules(state, pointer, read), *_ends(state, pointer, read))
+        exits = _taken((*_rules(state, pointer, read), *_ends(state, pointer, read)))
+        output = read.output()
+        changes = output != Path(INPUT) or any(each.output is not None for each in exits[-1:])
+        if state["Type"] in _HANDS_ON and not changes:
+            state = {key: value for key, value in state.items() if key != "Output"}
         return WorkStep(
             name,
             pointer,
             state,
             state["Type"],
             read.input(),
-            read.output(),
+            output,
             read.assigned(state),
             exits,
             caught,
@@ -223,7 +232,8 @@ class _JsonataState:
         self.meanings = meanings
 
     def field(self, value: Json) -> Term:
-        return read_field(value, self.meanings)
+        found = own_part(read_field(value, self.meanings))
+        return rewritten(found, self.meanings)
 
     def input(self) -> Term:
         """Return what the work of the state gets."""
@@ -232,6 +242,8 @@ class _JsonataState:
     def output(self) -> Term:
         """Return the data behind the state."""
         kind = self.state["Type"]
+        if kind == "Choice":  # what it has is handed on where no rule holds
+            return Path(INPUT)
         output = self.field(self.state["Output"]) if "Output" in self.state else NOTHING
         if output != NOTHING:
             return output
@@ -240,7 +252,8 @@ class _JsonataState:
         return Path(INPUT) if kind in _HANDS_ON else Path(RESULT)
 
     def condition(self, rule: Mapping[str, Any]) -> Term:
-        return read_field(rule["Condition"], self.meanings, self.roots())
+        found = read_field(rule["Condition"], self.meanings, self.roots())
+        return rewritten(found, self.meanings)
 
     def roots(self) -> Mapping[str, Term]:
         """Return what the roots are within a rule."""
@@ -250,8 +263,8 @@ class _JsonataState:
         """Return the data that a rule of a Choice hands on."""
         if "Output" not in rule:
             return None
-        found = read_field(rule["Output"], self.meanings, self.roots())
-        return None if found == NOTHING else found
+        found = own_part(read_field(rule["Output"], self.meanings, self.roots()))
+        return None if found == NOTHING else rewritten(found, self.meanings)
 
     def caught(self, catcher: Mapping[str, Any]) -> Term:
         return self.field(catcher["Output"]) if "Output" in catcher else Path(ERROR)
@@ -388,10 +401,26 @@ def _ends(
         return
     for field in ("Default", "Next"):
         if field in state:
-            yield Exit(None, state[field], f"{pointer}/{field}")
+            output = read.handed(state) if state["Type"] == "Choice" else None
+            yield Exit(None, state[field], f"{pointer}/{field}", output)
             return
     if state["Type"] != "Choice":
         yield Exit(None, None, pointer)
+
+
+def _taken(exits: tuple[Exit, ...]) -> tuple[Exit, ...]:
+    """Return the exits that may be taken, where it is known whether some conditions hold."""
+    found: list[Exit] = []
+    for each in exits:
+        holds = True if each.condition is None else known_truth(each.condition)
+        if holds is False:
+            continue
+        output = None if each.output == Path(INPUT) else each.output
+        condition = each.condition if holds is None else None
+        found.append(each._replace(condition=condition, output=output))
+        if holds:
+            break
+    return tuple(found)
 
 
 # Folding ---------------------------------------------------------------------------------------
@@ -399,12 +428,11 @@ def _ends(
 
 def passes_on(step: WorkStep) -> bool:
     """Whether a step does nothing but lead to the next one."""
-    return (
-        step.kind == "Pass"
-        and step.output == Path(INPUT)
-        and not step.assign
-        and step.exits[0].target is not None
-    )
+    if step.kind not in ("Pass", "Choice") or len(step.exits) != 1:
+        return False
+    (only,) = step.exits
+    changes = step.output != Path(INPUT) or step.assign or only.output is not None or only.assign
+    return not changes and only.condition is None and only.target is not None
 
 
 def fold(flow: Flow, omit: Callable[[WorkStep], bool] = passes_on) -> Flow:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
-from asl.core.values import Json, compact
+from asl.core.values import Json, compact, json_equal
 
 __all__ = [
     "ERROR",
@@ -35,6 +35,7 @@ __all__ = [
     "Path",
     "Placement",
     "Record",
+    "RewrittenMeanings",
     "Step",
     "Term",
     "Text",
@@ -42,12 +43,15 @@ __all__ = [
     "as_text",
     "children",
     "concatenate",
+    "known_truth",
     "member",
     "merge",
+    "own_part",
     "paths_of",
     "placement",
     "put",
     "replace",
+    "rewritten",
     "walk",
 ]
 
@@ -162,8 +166,9 @@ class Call:
     """A call of a function or of an arithmetic operator.
 
     Attributes:
-        function: Name of a function of JSONata without `$`, one of `+ - * / %`, or `matches` (a
-            text and a pattern in which `*` matches any characters).
+        function: Name of a function of JSONata without `$`, one of `+ - * / %`, `matches` (a text
+            and a pattern in which `*` matches any characters), or `shared` (a value that all work
+            of a run can read, see `own_part`).
         arguments: The arguments.
     """
 
@@ -207,6 +212,23 @@ Meaning: TypeAlias = Callable[[tuple[Term, ...]], Term]
 """What a call of a function of a dialect computes, from its arguments."""
 Meanings: TypeAlias = Mapping[str, Meaning]
 """The meanings of functions, by their names without `$`."""
+
+
+class RewrittenMeanings(dict[str, Meaning]):
+    """Meanings of the functions of a dialect whose data has another layout elsewhere.
+
+    Attributes:
+        rewrite: Returns the term that takes the place of another one, None to look within it.
+    """
+
+    def __init__(self, rows: Meanings, rewrite: "Callable[[Term], Term | None]") -> None:
+        super().__init__(rows)
+        self.rewrite = rewrite
+
+
+def rewritten(term: "Term", meanings: Meanings) -> "Term":
+    """Return a term in the layout that other languages have for the data of a dialect."""
+    return replace(term, meanings.rewrite) if isinstance(meanings, RewrittenMeanings) else term
 
 
 def children(term: Term) -> tuple[Term, ...]:
@@ -321,6 +343,33 @@ def _held(value: Json, step: Step) -> Literal | None:
     if isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value):
         return Literal(value[step])
     return None
+
+
+def known_truth(condition: Term) -> bool | None:
+    """Return whether a condition holds, None if that depends on the data."""
+    match condition:
+        case Literal(bool(value)):
+            return value
+        case Comparison("=", Literal(one), Literal(other)):
+            return json_equal(one, other)
+    return None
+
+
+def own_part(term: Term) -> Term:
+    """Return an object without the members that are shared by all work of a run.
+
+    An object with one other member is the value of that.
+    """
+    if not isinstance(term, Record) or term.base is not None:
+        return term
+    own = tuple(each for each in term.members if not _is_shared(each[1]))
+    if len(own) == len(term.members):
+        return term
+    return own[0][1] if len(own) == 1 else Record(None, own)
+
+
+def _is_shared(term: Term) -> bool:
+    return isinstance(term, Call) and term.function == "shared"
 
 
 def put(value: Term, steps: tuple[Step, ...], new: Term) -> Term:

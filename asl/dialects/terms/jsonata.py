@@ -58,14 +58,16 @@ def read_field(
         roots: Terms in the place of paths of roots and variables, by root.
     """
     if isinstance(value, dict):
-        read = ((key, read_field(each, meanings, roots)) for key, each in value.items())
-        members = tuple((key, each) for key, each in read if each != NOTHING)
-        if len(members) == len(value) and all(isinstance(each, Literal) for _, each in members):
-            return Literal(value)
-        return Record(None, members)
+        read = {key: read_field(each, meanings, roots) for key, each in value.items()}
+        members = {key: each for key, each in read.items() if each != NOTHING}
+        known = {key: each.value for key, each in members.items() if isinstance(each, Literal)}
+        if len(known) == len(value):
+            return Literal(known)
+        return Record(None, (*members.items(),))
     if isinstance(value, list):
         items = tuple(read_field(each, meanings, roots) for each in value)
-        return Literal(value) if all(isinstance(each, Literal) for each in items) else Items(items)
+        listed = [each.value for each in items if isinstance(each, Literal)]
+        return Literal(listed) if len(listed) == len(items) else Items(items)
     source = query_source(value) if isinstance(value, str) else None
     return Literal(value) if source is None else read_jsonata(source, meanings, roots)
 
@@ -209,7 +211,11 @@ class _Reader:
 
     def condition(self, node: Any) -> Term:
         last = None if node._else is None else self.node(node._else)
-        return Choose(self.node(node.condition), self.node(node.then), last)
+        tested = self.node(node.condition)
+        filled = _filled_array(tested)
+        if node.then.value is True and last == filled:
+            return Call("boolean", (tested,))
+        return Choose(tested, self.node(node.then), last)
 
     def function(self, node: Any) -> Term:
         if node.procedure.type != "variable":
@@ -282,6 +288,15 @@ def _part_test(operator: str, left: Term, right: Term) -> Term | None:
 def _plain(text: str) -> str:
     """Return a pattern that matches a text alone."""
     return text.replace("\\", "\\\\").replace("*", "\\*")
+
+
+def _filled_array(value: Term) -> Term:
+    """Return the condition that a value is an array with items, which JSONata may count as false.
+
+    `(x ? true : $type(x) = 'array' and $count(x) > 0)` is whether a value counts as true elsewhere.
+    """
+    kind = Comparison("=", Call("type", (value,)), Literal("array"))
+    return Logic("and", (kind, Comparison(">", Call("count", (value,)), Literal(0))))
 
 
 def _joined(operator: str, left: Term, right: Term) -> Term:
@@ -409,6 +424,11 @@ def _call(function: str, arguments: tuple[Term, ...], level: int) -> str:
         return _wrap(shown, own, level)
     if function == "matches" and isinstance(arguments[1], Literal):
         return _matched(_print(arguments[0], 0), str(arguments[1].value), level)
+    if function == "boolean":
+        shown = _print(arguments[0], _COMPARE + 1)
+        return f"({shown} ? true : $type({shown}) = 'array' and $count({shown}) > 0)"
+    if function == "shared":
+        return _print(arguments[0], level)
     if function in ("lookup", "put"):
         if function == "lookup" and all(isinstance(each, Literal) for each in arguments[1:]):
             steps = tuple(each.value for each in arguments[1:] if isinstance(each, Literal))

@@ -1,27 +1,26 @@
-"""Branches, items and loops: the data at their start and their end.
+"""Branches, items and loops: their results, and operations on the context around rounds.
 
-A failed branch or item has the result `{"failed": message}`. The rounds of loops are counted under
-`loops`. An operation between rounds is an object `{op, path, value}`: a value is set at a path of
-the context (`set`), added to the list there (`append`), or merged into the object there (`merge`).
-A text is rendered, with the output of the round as `previous_step`; a malformed one has no effect.
+A failed branch or item has the result `{"failed": message}`, any other one the data at its end,
+with its output as `previous_step`. An operation is an object `{op, path, value}`: a value is set at
+a path of the context (`set`), added to the list there (`append`), or merged into the object there
+(`merge`). A text is rendered, with the current value as `previous_step`; a malformed one has no
+effect.
 """
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from asl.core.errors import StateError
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact, json_equal
 from asl.dialects.flujo.functions.pipeline_data import (
     Data,
-    complete_step,
     merge_at,
     open_data,
     put_value,
     scope_of,
     step_error,
-    store_output,
     value_at,
 )
 from asl.dialects.flujo.functions.templates import render
@@ -30,47 +29,21 @@ __all__ = [
     "MERGES",
     "REDUCERS",
     "apply_operations",
-    "collect_items",
-    "count_rounds",
-    "end_loop",
-    "join_branches",
+    "chosen_branches",
     "list_items",
     "make_output",
-    "next_round",
-    "route_branches",
-    "start_item",
-    "start_loop",
+    "merge_contexts",
+    "next_input",
+    "outputs_of",
+    "reduce_outputs",
 ]
 
 
-def start_loop(data: Json, loop: str, operations: list[Json] | None = None) -> Data:
-    """Return the data at the start of the first round of a loop."""
-    found = apply_operations(data, operations or [])
-    return {**found, "loops": {**found.get("loops", {}), loop: 1}}
-
-
-def next_round(data: Data, loop: str, between: Mapping[str, Any] | None = None) -> Data:
-    """Return the data at the start of the next round.
-
-    Args:
-        data: The data after the round.
-        loop: Name of the loop.
-        between: `state` lists operations on the context; `next_input` is `context` or a template.
-    """
-    after = {**data, "loops": {**data["loops"], loop: count_rounds(data, loop) + 1}}
-    if between:
-        after = apply_operations(after, between.get("state", []))
-        if "next_input" in between:
-            after["previous_step"] = _next_input(after, between["next_input"])
-    return after
-
-
-def _next_input(data: Data, wanted: str) -> Json:
-    if wanted == "context":
-        return data["context"]
-    text = render(wanted, scope_of(data))
+def next_input(data: Data, template: str, value: Json) -> Json:
+    """Return the input of the next round: a rendered template, or what its JSON is."""
+    text = render(template, scope_of(data, value))
     if text is None:
-        return data["previous_step"]
+        return value
     if text.lstrip()[:1] in ("{", "["):
         try:
             return read_data(text)
@@ -79,43 +52,26 @@ def _next_input(data: Data, wanted: str) -> Json:
     return text
 
 
-def count_rounds(data: Data, loop: str) -> int:
-    """Return the number of rounds that have started."""
-    count: int = data.get("loops", {}).get(loop, 0)
-    return count
+def make_output(data: Json, wanted: Json, value: Json) -> Json:
+    """Return the output of a template, or of an object of templates.
 
-
-def end_loop(data: Data, loop: str, flags: Mapping[str, Any] | None = None) -> Data:
-    """Return the data after a loop: the output of the last round, or of the flag `output`."""
-    left = {key: each for key, each in data["loops"].items() if key != loop}
-    after = {key: each for key, each in data.items() if key != "loops"}
-    if left:
-        after["loops"] = left
-    return complete_step(after, loop, make_output(data, data["previous_step"], flags), flags)
-
-
-def make_output(data: Data, output: Json, flags: Mapping[str, Any] | None) -> Json:
-    """Return the output of the flag `output`: a template, or an object of templates.
-
-    A malformed template gives the output unchanged, as a member null.
+    A malformed template gives the value unchanged, as a member null.
     """
-    wanted = flags.get("output") if flags else None
-    if wanted is None:
-        return output
-    scope = scope_of({**data, "previous_step": output})
+    scope = scope_of(open_data(data), value)
     if isinstance(wanted, str):
         text = render(wanted, scope)
-        return output if text is None else text
-    return {name: render(each, scope) for name, each in wanted.items()}
+        return value if text is None else text
+    members: Mapping[str, Any] = wanted if isinstance(wanted, dict) else {}
+    return {name: render(each, scope) for name, each in members.items()}
 
 
-def apply_operations(data: Json, operations: list[Any]) -> Data:
-    """Return the data after operations on the context."""
+def apply_operations(data: Json, operations: list[Any], current: Json = None) -> Data:
+    """Return the data after operations on the context; *current* is the current value."""
     found = open_data(data)
     for each in operations:
         value = each["value"]
         if isinstance(value, str):
-            value = render(value, scope_of(found))
+            value = render(value, scope_of(found, current))
             if value is None:
                 continue
         context = _apply_operation(found["context"], each["op"], each["path"], value)
@@ -127,7 +83,8 @@ def _apply_operation(context: Data, verb: str, path: str, value: Json) -> Data:
     match verb:
         case "append":
             held = value_at(context, path)
-            return put_value(context, path, [*held, value] if isinstance(held, list) else [value])
+            listed = [*held, value] if isinstance(held, list) else [value]
+            return put_value(context, path, listed, True)
         case "merge":
             if isinstance(value, str):
                 try:
@@ -135,47 +92,56 @@ def _apply_operation(context: Data, verb: str, path: str, value: Json) -> Data:
                 except ValueError:
                     return context
             return merge_at(context, path, value) if isinstance(value, dict) else context
-    return put_value(context, path, value)
+    return put_value(context, path, value, True)
 
 
 Flags = Mapping[str, Any]
 
 
-def join_branches(
-    data: Json, step: str, results: list[Json], names: list[str], flags: Flags | None = None
-) -> Data:
-    """Return the data after branches: their outputs by name, and the merged context.
+def outputs_of(results: list[Json], names: list[str] | None = None) -> Json:
+    """Return the outputs of branches by name, or those of items as a list.
 
     Args:
-        data: The data before the branches.
-        step: Name of the step.
+        results: The results.
+        names: The names of the branches, None for items.
+
+    Returns:
+        The outputs; null for a failed item.
+    """
+    if names is None:
+        return [each["previous_step"] if _is_data(each) else None for each in results]
+    outputs: dict[str, Json] = {}
+    for name, each in zip(names, results, strict=True):
+        if _is_data(each):
+            outputs[name] = each["previous_step"]
+        elif isinstance(each, dict) and "failed" in each:
+            outputs[name] = {"error": each["failed"]}
+    return outputs
+
+
+def reduce_outputs(outputs: Data, reduce: str) -> Json:
+    """Return the outputs of branches as one value, by a key of `REDUCERS`."""
+    return REDUCERS[reduce](outputs)
+
+
+def merge_contexts(context: Data, results: list[Json], strategy: str = "context_update") -> Data:
+    """Return the context after branches or items.
+
+    Args:
+        context: The context before.
         results: The results of the branches.
-        names: Their names.
-        flags: `ignore` accepts failed branches, `merge` is a key of `MERGES`, `reduce` one of
-            `REDUCERS`.
+        strategy: A key of `MERGES`.
 
     Raises:
-        StateError: Flujo.StepFailed for a failed branch, or for two that write different values to
-            one key under `context_update` (numbers excepted) or `error_on_conflict`.
+        StateError: Flujo.StepFailed for two branches that write different values to one key under
+            `context_update` (numbers excepted) or `error_on_conflict`.
     """
-    flags, found = flags or {}, open_data(data)
-    outputs: dict[str, Json] = {}
-    contexts: list[Data] = []
-    steps = found["steps"]
-    for name, each in zip(names, results, strict=True):
-        if isinstance(each, dict) and "failed" in each:
-            if not flags.get("ignore"):
-                raise step_error(f"branch {name!r} failed: {each['failed']}")
-            outputs[name] = {"error": each["failed"]}
-        elif isinstance(each, dict) and "previous_step" in each:
-            outputs[name] = each["previous_step"]
-            contexts.append(each["context"])
-            steps = {**steps, **each["steps"]}
-    reduce = REDUCERS.get(str(flags.get("reduce")))
-    merge = MERGES[flags.get("merge", "context_update")]
-    after = {**found, "context": merge(found["context"], contexts), "steps": steps}
-    after.pop("routes", None)
-    return complete_step(after, step, outputs if reduce is None else reduce(outputs), flags)
+    return MERGES[strategy](context, [each["context"] for each in results if _is_data(each)])
+
+
+def _is_data(result: Json) -> TypeGuard[Data]:
+    """Whether a result is the data at the end of a branch."""
+    return isinstance(result, dict) and "previous_step" in result
 
 
 # --------------------------------------------------------------------------------------------
@@ -268,6 +234,7 @@ MERGES: Final[Mapping[str, Callable[[Data, list[Data]], Data]]] = {
     "no_merge": lambda context, branches: context,
     "keep_first": _merge_keep_first,
     "error_on_conflict": _merge_without_conflict,
+    "later": _merge_updates,
 }
 """The merged context of branches, by strategy."""
 
@@ -308,45 +275,21 @@ REDUCERS: Final[Mapping[str, Callable[[Mapping[str, Json]], Json]]] = {
 # Items
 
 
-def list_items(data: Json, path: str) -> list[Json]:
+def list_items(context: Data, path: str) -> list[Json]:
     """Return the list at a path of the context.
 
     Raises:
         StateError: Flujo.StepFailed if there is none.
     """
-    found = value_at(open_data(data)["context"], path.removeprefix("context."))
+    found = value_at(context, path.removeprefix("context."))
     if not isinstance(found, list):
         raise step_error(f"there is no list {path!r} in the context")
     return found
 
 
-def start_item(data: Json, value: Json) -> Data:
-    """Return the data at the start of the steps for an item."""
-    return {**open_data(data), "previous_step": value}
-
-
-def collect_items(data: Json, step: str, results: list[Json], flags: Flags | None = None) -> Data:
-    """Return the data after items: the list of their outputs, null for a failed one."""
-    flags, found = flags or {}, open_data(data)
-    outputs: list[Json] = []
-    contexts: list[Data] = []
-    steps = found["steps"]
-    for each in results:
-        worked = isinstance(each, dict) and "previous_step" in each
-        outputs.append(each["previous_step"] if worked else None)
-        if worked:
-            contexts.append(each["context"])
-            steps = {**steps, **each["steps"]}
-    after = {**found, "context": _merge_updates(found["context"], contexts), "steps": steps}
-    output = make_output(after, outputs, flags)
-    after = complete_step(after, step, output)
-    return {**after, "context": store_output(after["context"], output, flags)} if flags else after
-
-
-def route_branches(data: Json, step: str, names: Json) -> Data:
-    """Return the data with the names of the branches to run."""
+def chosen_branches(names: Json) -> list[Json]:
+    """Return the names of branches in the answer of a router."""
     if isinstance(names, dict):
         names = names.get("branches", names.get("output"))
     listed = [names] if isinstance(names, str) else names
-    chosen = [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
-    return {**open_data(data), "routes": chosen}
+    return [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []

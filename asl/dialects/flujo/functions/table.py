@@ -15,66 +15,50 @@ __all__ = ["TABLE"]
 
 
 def _input(found: Json) -> Json:
-    return pipeline_data.open_data(found)["previous_step"]
+    return pipeline_data.open_data(found)["input"]
 
 
 def _context(found: Json) -> Json:
     return pipeline_data.open_data(found)["context"]
 
 
-def _done(data: Json, step: str, result: Json, flags: Json = None) -> Json:
-    return pipeline_data.complete_step(data, step, answer_of(result), flags or None)
-
-
 _ROWS: Mapping[str, tuple[str, Callable[..., Any]]] = {
     "data": ("<x:o>", pipeline_data.open_data),
     "input": ("<x:x>", _input),
     "context": ("<x:o>", _context),
-    "text": ("<xs:x>", pipeline_data.fill_template),
-    "done": ("<xsxo?:o>", _done),
-    "failed": ("<xso:o>", pipeline_data.fail_step),
-    "answered": ("<xsxo?:o>", pipeline_data.answer_question),
-    "close": ("<oa<s>:o>", pipeline_data.close_steps),
-    "result": ("<x:o>", pipeline_data.pipeline_result),
-    "decide": (
-        "<xx:o>",
-        lambda data, result: pipeline_data.set_decision(data, answer_of(result)),
-    ),
-    "confirmed": ("<x:s>", pipeline_data.confirm),
-    "key": ("<xs?s?:x>", pipeline_data.branch_key),
-    "until": ("<xss?:x>", pipeline_data.is_loop_over),
-    "set": ("<xssx:o>", pipeline_data.set_value),
-    "merge": ("<xssx:o>", pipeline_data.merge_value),
-    "get": ("<xsx?:x>", pipeline_data.get_value),
+    "answer": ("<x:x>", answer_of),
+    "text": ("<xsx?:x>", pipeline_data.fill_template),
     "stringify": ("<x:s>", pipeline_data.stringify),
-    "loop": ("<xsa<o>?:o>", control_flow.start_loop),
-    "again": ("<oso?:o>", control_flow.next_round),
-    "prepared": ("<xa<o>:o>", control_flow.apply_operations),
-    "rounds": ("<xs:n>", control_flow.count_rounds),
-    "looped": ("<xso?:o>", control_flow.end_loop),
-    "join": ("<xsaa<s>o?:o>", control_flow.join_branches),
-    "items": ("<xs:a>", control_flow.list_items),
-    "item": ("<xx:o>", control_flow.start_item),
-    "collect": ("<xsao?:o>", control_flow.collect_items),
-    "routed": (
-        "<xsx:o>",
-        lambda data, step, result: control_flow.route_branches(data, step, answer_of(result)),
-    ),
+    "key": ("<xsx?s?:x>", pipeline_data.branch_key),
+    "branch": ("<x:x>", pipeline_data.branch_name),
+    "agrees": ("<x:b>", pipeline_data.agrees),
+    "confirmed": ("<x:s>", pipeline_data.confirm),
+    "fails": ("<xsx?s?:b>", pipeline_data.condition_fails),
+    "put": ("<osxb?:o>", pipeline_data.put_value),
+    "merge": ("<osx:o>", pipeline_data.merge_at),
+    "get": ("<osx?:x>", pipeline_data.get_value),
+    "prepared": ("<xa<o>x?:o>", control_flow.apply_operations),
+    "next": ("<xsx?:x>", control_flow.next_input),
+    "output": ("<xxx?:x>", control_flow.make_output),
+    "outputs": ("<aa?:x>", control_flow.outputs_of),
+    "reduced": ("<os:x>", control_flow.reduce_outputs),
+    "merged": ("<oas?:o>", control_flow.merge_contexts),
+    "items": ("<os:a>", control_flow.list_items),
+    "routes": ("<x:a>", control_flow.chosen_branches),
     "import": ("<xxo:o>", pipeline_data.begin_import),
-    "returned": ("<xsoo:o>", pipeline_data.end_import),
-    "start": ("<xsso?:o>", state_machines.start_machine),
-    "enter": ("<oso?:o>", state_machines.enter_state),
-    "capped": ("<os:o>", state_machines.stop_at_hop_limit),
-    "left": ("<os?:o>", state_machines.leave_machine),
-    "ended": ("<os?:o>", state_machines.end_machine),
-    "when": ("<oss?:b>", state_machines.rule_holds),
-    "pausing": ("<oso?:b>", state_machines.pause_rule_holds),
-    "following": ("<o:x>", state_machines.next_state),
-    "follow": ("<o:o>", state_machines.follow_next_state),
+    "returned": ("<ooo:o>", pipeline_data.end_import),
+    "when": ("<xsx?s?:b>", state_machines.condition_holds),
+    "requested": ("<oa:x>", state_machines.next_state),
+    "start": ("<xx?:o>", state_machines.start_machine),
+    "resumes": ("<os?:b>", state_machines.resumes_in),
+    "enter": ("<osx?o?:o>", state_machines.enter_state),
+    "exhausted": ("<on:b>", state_machines.hops_are_exhausted),
+    "stopped": ("<os:o>", state_machines.stop_at),
+    "ended": ("<oso?:o>", state_machines.end_machine),
     "inner": ("<x:o>", state_machines.start_inner),
-    "outer": ("<xso:o>", state_machines.end_inner),
-    "pause": ("<os:o>", state_machines.pause_machine),
-    "resume": ("<oxo?:o>", state_machines.resume_machine),
+    "outer": ("<oo:o>", state_machines.end_inner),
+    "snapshot": ("<o:o>", state_machines.store_snapshot),
+    "restored": ("<o:o>", state_machines.restore_snapshot),
 }
 """Signatures and functions by the name after `$flujo_`."""
 

@@ -1,9 +1,9 @@
 """The machine of a blueprint: its states, in JSONata.
 
-A step becomes a Task of its name (a Pass if it calls no agent) whose `Output` puts the result into
-the data. Each state of a state machine begins with a state of its name, its rules are a Choice
-behind its last step; a question is an Approval, branches are a Parallel, items a Map, rounds a
-Choice that leads back.
+A step becomes a Task of its name, or a Pass if it calls no agent, whose `Output` adds the output of
+the step to `steps`. The first step of a state of a state machine has the name of that state, and
+its rules are a Choice behind the last step. A question is an Approval, branches are a Parallel,
+items a Map, and a loop ends with a Choice that leads back.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,9 @@ from asl.dialects.flujo.machine import (
     state_machines,
     steps,
 )
-from asl.dialects.flujo.machine.build_context import INPUT, BuildContext, FlujoMachine, Then
-from asl.dialects.flujo.machine.states import States, StepBuilder
+from asl.dialects.flujo.machine.build_context import BuildContext, FlujoMachine, Then
+from asl.dialects.flujo.machine.data import FIRST
+from asl.dialects.flujo.machine.states import GIVEN, States, StepBuilder
 from asl.dialects.flujo.options import FlujoOptions
 
 __all__ = ["FlujoMachine", "build_machine"]
@@ -36,7 +37,7 @@ KINDS: Final[Mapping[str, StepBuilder]] = {
     "map": StepBuilder(fan_out.iteration),
     "dynamic_router": StepBuilder(fan_out.router),
     "agentic_loop": StepBuilder(agents.agentic),
-    "cache": StepBuilder(steps.cached, steps.kept_at),
+    "cache": StepBuilder(steps.cached, steps.cached_entry),
     "StateMachine": StepBuilder(state_machines.state_machine),
 }
 """How each kind of steps is built."""
@@ -44,7 +45,8 @@ KINDS: Final[Mapping[str, StepBuilder]] = {
 
 def build_machine(blueprint: Blueprint, options: FlujoOptions) -> FlujoMachine:
     """Build the machine of a blueprint without errors."""
-    whole = BuildContext(options)
+    names = frozenset(step.name for step in blueprint.all_steps)
+    whole = BuildContext(options, names)
     machine = _machine(blueprint, whole)
     return FlujoMachine(machine, whole.origins, whole.machines, whole.findings)
 
@@ -52,10 +54,11 @@ def build_machine(blueprint: Blueprint, options: FlujoOptions) -> FlujoMachine:
 def _machine(blueprint: Blueprint, whole: BuildContext) -> dict[str, Json]:
     top = States(whole, KINDS, blueprint)
     if not blueprint.steps:
-        output = query(f"$flujo_result({INPUT})")
+        output = {"output": query(GIVEN), "context": query(FIRST.context)}
         return {"StartAt": "end", "States": {"end": {"Type": "Succeed", "Output": output}}}
     for step in blueprint.steps:
         top.name(step, "")
     whole.first = top.entry(blueprint.steps[0])
-    start = top.sequence(blueprint.steps, Then(top.end()), None)
+    top.value = GIVEN
+    start = top.sequence(blueprint.steps, Then(None, result=True), None)
     return top.machine(str(start))

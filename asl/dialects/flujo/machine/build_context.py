@@ -1,17 +1,16 @@
 """Context of the construction of a machine: names, transitions, findings and origins."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from asl.core.diagnostics import Finding
 from asl.core.values import Json
 from asl.dialects.flujo.blueprint import BlueprintMachine
+from asl.dialects.flujo.machine.data import call
 from asl.dialects.flujo.options import FlujoOptions
+from asl.expr.jsonata.javascript import literal
 
-__all__ = ["INPUT", "RESULT", "BuildContext", "EnclosingState", "Failing", "FlujoMachine", "Then"]
-
-INPUT: Final = "$states.input"
-RESULT: Final = "$states.result"
+__all__ = ["Arrival", "BuildContext", "EnclosingState", "Failing", "FlujoMachine", "Then"]
 
 
 class FlujoMachine(NamedTuple):
@@ -21,26 +20,76 @@ class FlujoMachine(NamedTuple):
     origins: list[tuple[Mapping[str, Json], str]]
     """Objects of the machine, and the JSON Pointers where each is written."""
     machines: dict[str, Json]
-    """The state machines by their names in the document: where each is written, and which of its
-    states have another name there."""
+    """The state machines by their names in the document: where each is written, which of its
+    states have another name there, and which questions its states ask."""
     findings: list[Finding]
 
 
-class Then(NamedTuple):
-    """The transition of a successful step: None ends its machine.
+class Arrival(NamedTuple):
+    """A transition of a state machine.
 
-    `closes` are the steps that end with it, the innermost first: its output is theirs.
+    Attributes:
+        target: Expression of the name of the state that it enters.
+        event: The event that it follows.
+        options: What the data has behind it, see `enter_state`.
+    """
+
+    target: str
+    event: str | None
+    options: Mapping[str, Json]
+
+    def data(self, data: str) -> str:
+        """Return the data behind the transition."""
+        if not self.options and self.event is None:
+            return call("enter", data, self.target)
+        options = literal(dict(self.options)) if self.options else None
+        return call("enter", data, self.target, literal(self.event), options)
+
+
+class Then(NamedTuple):
+    """The transition of a successful step.
+
+    Attributes:
+        next: The next state; None ends the machine.
+        closes: The steps that end with it, the innermost first: its output is theirs.
+        arrival: The transition to a state of a state machine that it is.
+        leaves: Whether it leaves the state of a state machine.
+        result: Whether the output of the step is the result of the pipeline.
+        keeps: Whether the data has the output of the step as the current value.
+        bare: Whether the output of the step is all that is left of the data.
     """
 
     next: str | None
     closes: tuple[str, ...] = ()
+    arrival: Arrival | None = None
+    leaves: bool = False
+    result: bool = False
+    keeps: bool = False
+    bare: bool = False
+
+    def closing(self, step: str) -> "Then":
+        """Return the transition of a step within another one that ends with it."""
+        return self._replace(closes=(step, *self.closes))
 
 
 class Failing(NamedTuple):
-    """The transition of a failed step; *step* is the failed step if not the step itself."""
+    """The transition of a failed step.
+
+    Attributes:
+        next: The next state.
+        step: The failed step, None for the step itself.
+        arrival: The transition to a state of a state machine that it is.
+        leaves: Whether it leaves the state of a state machine.
+    """
 
     next: str
     step: str | None = None
+    arrival: Arrival | None = None
+    leaves: bool = False
+
+    def within(self, step: str) -> "Failing":
+        """Return the transition of a step within another one, which fails with it."""
+        return self._replace(step=self.step or step)
 
 
 class EnclosingState(NamedTuple):
@@ -50,6 +99,8 @@ class EnclosingState(NamedTuple):
     name: str
     targets: Mapping[str, str]
     """The states of the document that its states begin with, and its end states."""
+    arrive: Callable[[str, str], Arrival]
+    """Returns the transition to a state or an end state at an event."""
 
 
 MAX_NAME: Final = 80
@@ -60,8 +111,10 @@ ROOM: Final = 16
 class BuildContext:
     """Names, origins and findings that all machines of a document share."""
 
-    def __init__(self, options: FlujoOptions) -> None:
+    def __init__(self, options: FlujoOptions, steps: frozenset[str]) -> None:
         self.options = options
+        self.steps = steps
+        """The names of all steps."""
         self.origins: list[tuple[Mapping[str, Json], str]] = []
         self.findings: list[Finding] = []
         self.machines: dict[str, Json] = {}

@@ -6,7 +6,8 @@ from typing import Final
 from asl.core.values import Json
 from asl.dialects.expressions import query
 from asl.dialects.flujo.blueprint import Blueprint, BlueprintStep
-from asl.dialects.flujo.machine.build_context import RESULT, Failing, Then
+from asl.dialects.flujo.machine.build_context import Failing, Then
+from asl.dialects.flujo.machine.data import RESULT, call, merged
 from asl.dialects.flujo.machine.states import States
 from asl.expr.jsonata.javascript import literal
 
@@ -22,13 +23,21 @@ def importing(
     """Build the states of an imported blueprint."""
     name = states.name(step)
     branch = states.importing(name, child)
-    start = branch.sequence(child.steps, Then(None), None)
+    settings = _settings(step)
+    asks = any(each.kind == "hitl" for each in child.all_steps)
+    bare = not asks and "updates" not in settings
+    end = Then(None, keeps=not bare, bare=bare)
+    start = branch.sequence(child.steps, end, None)
     if start is None:
-        start = states.whole.part(name, "nothing")
-        branch.states[start] = {"Type": "Pass", "End": True}
-    settings = literal(_settings(step))
-    begun = states.call("import", states.given(step, name), settings)
-    returned = states.call("returned", literal(step.name), f"{RESULT}[0]", settings)
+        start = branch.nothing(name, end)
+    scope = states.scope(name)
+    begun = call("import", scope.data, states.given(step, name), literal(settings))
+    inner = f"{RESULT}[0]"
+    context = scope.context
+    if settings.get("updates"):
+        context = call("returned", context, inner, literal(settings))
+    also = {"resume_input": f"{inner}.resume_input"} if asks else {}
+    flags = {key: each for key, each in step.flags.items() if key == "sink_to"}
     state: dict[str, Json] = {
         "Type": "Parallel",
         "Arguments": query(begun),
@@ -36,12 +45,15 @@ def importing(
     }
     instead = str(step.config.get("on_failure", "abort"))
     if instead in INSTEAD:
-        output = states.closing(states.done(step, literal(INSTEAD[instead])), then)
-        caught = {"ErrorEquals": ["States.ALL"], "Output": query(output)}
+        output = states.done(step, literal(INSTEAD[instead]), then, name)
+        caught = {"ErrorEquals": ["States.ALL"], "Output": output}
         state["Catch"] = [{**caught, "Next": states.target(then)}]
     elif failing is not None:
-        state["Catch"] = states.catch(step, failing)
-    state["Output"] = query(states.closing(returned, then))
+        state["Catch"] = states.catch(step, failing, name)
+    result = inner if bare else f"{inner}.previous_step"
+    state["Output"] = states.done(
+        step, result, then, name, context=merged([context]), flags=flags, also=also
+    )
     states.put(name, state | states.going(then), step.pointer)
 
 
@@ -58,6 +70,4 @@ def _settings(step: BlueprintStep) -> dict[str, Json]:
         found["updates"] = True
         if config.get("outputs") is not None:
             found["outputs"] = [*step.outputs]
-    if "sink_to" in step.flags:
-        found["sink_to"] = step.flags["sink_to"]
     return found

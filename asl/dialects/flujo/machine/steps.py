@@ -1,4 +1,4 @@
-"""Steps of the usual kind, and those whose result is kept."""
+"""Steps of the usual kind, and those whose result is cached."""
 
 from asl.core.values import Json
 from asl.dialects.expressions import handed, query
@@ -9,7 +9,7 @@ from asl.dialects.flujo.machine.builtin_skills import BUILTINS
 from asl.dialects.flujo.machine.imports import importing
 from asl.dialects.flujo.machine.states import States
 
-__all__ = ["cached", "kept_at", "passing", "work"]
+__all__ = ["cached", "cached_entry", "passing", "work"]
 
 
 def work(states: States, step: BlueprintStep, then: Then, failing: Failing | None) -> None:
@@ -24,14 +24,13 @@ def work(states: States, step: BlueprintStep, then: Then, failing: Failing | Non
         passing(states, step, states.given(step, name), then)
         return
     build = BUILTINS.get(agent.replace(":", "."))
-    made = build(states, step, name) if build is not None else None
+    made = build(states, step, then, name) if build is not None else None
     if made is not None:
-        made = states.closing(made, then)
-        states.put(name, {"Type": "Pass", "Output": query(made)} | states.going(then), step.pointer)
+        states.put(name, {"Type": "Pass", "Output": made} | states.going(then), step.pointer)
         return
     arguments: dict[str, Json] = {
-        "input": query(states.given(step, name)),
-        "context": query(states.context(name)),
+        "input": states.argument(step, name),
+        "context": query(states.shared(name)),
     }
     if step.params:
         arguments["params"] = handed(dict(step.params))
@@ -41,16 +40,15 @@ def work(states: States, step: BlueprintStep, then: Then, failing: Failing | Non
 def passing(states: States, step: BlueprintStep, value: str, then: Then) -> None:
     """Build a step that calls no agent."""
     name = states.name(step)
-    output = states.closing(states.done(step, value), then)
-    states.put(name, {"Type": "Pass", "Output": query(output)} | states.going(then), step.pointer)
+    output = states.done(step, value, then, name)
+    states.put(name, {"Type": "Pass", "Output": output} | states.going(then), step.pointer)
 
 
 def cached(states: States, step: BlueprintStep, then: Then, failing: Failing | None) -> None:
-    """Build a step whose result is kept: the step that it wraps."""
-    closes = Then(then.next, (step.name, *then.closes))
-    states.built(step.wrapped, closes, failing)
+    """Build the step that a cache wraps."""
+    states.built(step.wrapped, then.closing(step.name), failing)
 
 
-def kept_at(states: States, step: BlueprintStep) -> str:
-    """Return the state that a step begins with whose result is kept."""
+def cached_entry(states: States, step: BlueprintStep) -> str:
+    """Return the first state of the step that a cache wraps."""
     return states.entry(step.wrapped)

@@ -120,8 +120,8 @@ def _replaces(flow: Flow) -> bool:
     first = flow.steps[flow.start]
     again = any(flow.start in step.targets for step in flow.steps.values())
     moves = first.kind in WORKING and "Items" not in first.fields and not again
-    whole = Path(INPUT) in paths_of(first.input)
-    return moves and whole and first.output == Path(RESULT)
+    read = {each.steps[:1] for each in paths_of(first.input) if each.root == INPUT}
+    return moves and () in read and first.output == Path(RESULT)
 
 
 def _block(flow: Flow) -> Block | None:
