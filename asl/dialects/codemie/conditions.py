@@ -210,7 +210,8 @@ def _atom(name: str, op: str, value: object) -> str:
                 return f"{shown} = {literal(same[0])}"
             return f"{shown} in {literal(same)}"
         case "!=":
-            return " and ".join(f"{shown} != {literal(each)}" for each in equals(value))
+            tests = (f"{shown} != {literal(each)}" for each in equals(value))
+            return " and ".join((f"$exists({shown})", *tests))
         case "not in":
             return f"$exists({shown}) and $not({shown} in {literal(_any(value))})"
         case "<" | "<=" | ">" | ">=" if type(value) in (int, float):

@@ -24,6 +24,7 @@ from asl.dialects.terms import (
     Literal,
     Logic,
     Meanings,
+    Negation,
     Path,
     Record,
     Step,
@@ -34,6 +35,7 @@ from asl.dialects.terms import (
     member,
     merge,
     put,
+    walk,
 )
 
 __all__ = ["MEANINGS"]
@@ -276,7 +278,19 @@ def _holds(arguments: Arguments) -> Term:
     data, condition, *key = arguments
     if not key:
         return Unknown("condition")
-    return condition_term(str(_json(condition)), _within(_output((data, *key))))
+    answer = _output((data, *key))
+    found = condition_term(str(_json(condition)), _within(answer))
+    if any(_holds_for_nothing(each) for each in walk(found)):
+        return Logic("and", (_is(answer, "object"), found))
+    return found
+
+
+def _holds_for_nothing(term: Term) -> bool:
+    """Whether a condition may hold for a missing value, and so for an answer that is no object."""
+    match term:
+        case Negation(Exists()) | Choose(Exists()):
+            return True
+    return False
 
 
 def _first(arguments: Arguments) -> Term:
