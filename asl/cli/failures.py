@@ -67,7 +67,11 @@ def _raised_at(error: BaseException) -> str | None:
 def _binding_hint(step: Step) -> str:
     if step.resource is None:
         return "bind it with --agent NAME=module:function or --agents FILE"
-    return "bind it under 'resources' in an --agents FILE, or mock the state with --mock FILE#CASE"
+    code = "run its code with --functions TEMPLATE, " if ":lambda:" in step.resource else ""
+    return (
+        f"bind it under 'resources' in an --agents FILE, {code}"
+        "or mock the state with --mock FILE#CASE"
+    )
 
 
 def _field_pointer(error: StateError) -> str:

@@ -57,6 +57,7 @@ def test_nothing_of_the_project_runs_without_the_option(asl: Asl, template: str)
     done = asl("run", template, "--input", "4")
     assert done.exit_code == 1
     assert "States.AgentNotFound" in done.stderr
+    assert "run its code with --functions TEMPLATE" in done.stderr
 
 
 def test_functions_of_another_file(asl: Asl, template: str, folder: Path) -> None:
