@@ -9,6 +9,7 @@ import click
 
 from asl.cli import console
 from asl.cli.console import Exit
+from asl.cli.remote import ENDPOINT, list_remote
 from asl.cli.state_paths import state_name
 from asl.cli.stores import STORE, command_for, continue_command, find_execution, open_store
 from asl.core.errors import AslError
@@ -51,8 +52,10 @@ COLOURS = {
     "--stuck", is_flag=True, help="List executions that no worker can run, with the reason."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print each execution as a line of JSON.")
+@ENDPOINT
 def ls_command(
     store_file: str | None,
+    endpoint: str | None,
     status: str | None,
     limit: int,
     after: str | None,
@@ -60,6 +63,8 @@ def ls_command(
     as_json: bool,
 ) -> Exit:
     """List the executions of a store, the newest first, a page at a time."""
+    if endpoint is not None:
+        return list_remote(endpoint, status and status.upper(), limit, as_json)
     if stuck:
         return _list_stuck(store_file, as_json)
     with open_store(store_file) as store:

@@ -54,6 +54,7 @@ SECTIONS = {
         "test-state": _Row("test_state", "Run a single state, like TestState of AWS."),
     },
     "Executions in a store": {
+        "start": _Row("remote", "Start an execution of a running service."),
         "serve": _Row("serve", "Serve the API of AWS Step Functions."),
         "worker": _Row("worker", "Run the executions of a store until stopped."),
         "ls": _Row("listings", "List executions."),

@@ -10,6 +10,7 @@ from asl.cli import console
 from asl.cli.console import Exit
 from asl.cli.failures import describe_item_failures
 from asl.cli.progress import duration, look_up, wait_end
+from asl.cli.remote import ENDPOINT, show_remote
 from asl.cli.state_paths import Path, definition, state_name
 from asl.cli.stores import (
     LISTED,
@@ -122,9 +123,11 @@ SHOWN = 200
     default=0,
     help="Continue after the event with this id.",
 )
+@ENDPOINT
 def show_command(
     execution: str,
     store_file: str | None,
+    endpoint: str | None,
     as_json: bool,
     events: bool,
     limit: int | None,
@@ -138,6 +141,8 @@ def show_command(
     """
     if as_json and events:
         raise click.UsageError("--json and --events cannot be combined")
+    if endpoint is not None:
+        return show_remote(endpoint, execution)
     with open_store(store_file) as store:
         stored = find_execution(store, execution)
         if events:

@@ -86,6 +86,29 @@ def test_the_state_machines_of_a_template_are_registered_and_kept_in_a_store(
         assert [each["name"] for each in listed] == ["Other", "orders"]
 
 
+def asl_command(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "asl", *words], capture_output=True, text=True, timeout=60
+    )
+
+
+def test_executions_of_a_running_service_are_started_and_listed(tmp_path: Path) -> None:
+    (tmp_path / "add.asl.json").write_text(
+        '{"StartAt": "P", "States": {"P": {"Type": "Pass", "Result": 3, "End": true}}}'
+    )
+    with server(tmp_path, "add.asl.json") as (url, _):
+        done = asl_command("start", "add", "--name", "one", "--wait", "--endpoint", url)
+        assert (done.returncode, done.stdout) == (0, "3\n")
+        arn = "arn:aws:states:us-east-1:111111111111:execution:add:one"
+        assert asl_command("ls", "--endpoint", url).stdout.startswith(f"{arn}  SUCCEEDED")
+        shown = asl_command("show", arn, "--endpoint", url).stdout
+        assert "output   3" in shown
+        assert "PassStateEntered  P" in shown
+        unknown = asl_command("start", "none", "--endpoint", url)
+        assert unknown.returncode == 2
+        assert "no state machine 'none'; there are add" in unknown.stderr
+
+
 def test_an_invalid_definition_prevents_the_start(tmp_path: Path) -> None:
     (tmp_path / "flow.asl.json").write_text('{"StartAt": "A", "States": {}}')
     done = subprocess.run(
