@@ -263,14 +263,14 @@ class _Writer:
         interval = made.get("IntervalSeconds")
         if isinstance(interval, int | float) and interval != max(1, ceil(interval)):
             made["IntervalSeconds"] = max(1, ceil(interval))
-            message = "nothing is tried again at once, or within a fraction of a second"
+            message = "AWS waits whole seconds between attempts, at least one"
             instead = f"after {made['IntervalSeconds']} s"
             self.lost("L-RETRY", message, f"{at}/IntervalSeconds", instead)
         jitter = made.get("JitterStrategy")
         if type(jitter) is str:
             made["JitterStrategy"] = "NONE" if jitter.upper() == "NONE" else "FULL"
             if jitter.upper() not in ("NONE", "FULL"):
-                message = f"no pauses are drawn as {jitter!r} says"
+                message = f"AWS has no JitterStrategy {jitter!r}"
                 self.lost("L-RETRY", message, f"{at}/JitterStrategy", "JitterStrategy is FULL")
         return made
 
@@ -302,7 +302,9 @@ class _Writer:
     ) -> dict[str, dict[str, Json]]:
         for field in state:
             if field in ("Assign", "OutputPath") or field not in _ASKED | _COMMON:
-                self.lost("L-APPROVAL", f"nothing does what {field!r} does", f"{at}/{field}")
+                self.lost(
+                    "L-APPROVAL", f"a task that waits for a token has no {field!r}", f"{at}/{field}"
+                )
         function = self.resources.of(name) or _function(name)
         for index, rule in enumerate(state.get("Choices", ())):
             if type(rule) is not dict:
@@ -310,12 +312,14 @@ class _Writer:
             hidden = "Condition" in rule and state.get("Output", DECIDED) != DECIDED
             if hidden or rule.keys() & {"Assign", "Output"}:
                 where = f"{at}/Choices/{index}"
-                self.lost("L-APPROVAL", "what a rule computes of an answer may not be there", where)
+                self.lost(
+                    "L-APPROVAL", "AWS may not have the values that this rule computes", where
+                )
         self.lost(
             "L-RESOURCE",
             "people answer a task token there: with approval, approver, timestamp and comment",
             at,
-            f"the function {function!r} tells them",
+            f"the function {function!r} sends them the token",
         )
         jsonata = language == "JSONata"
         unplaced = "ResultPath" not in state or (state["ResultPath"] is None and "Choices" in state)
@@ -353,7 +357,7 @@ class _Writer:
         try:
             ask["TimeoutSeconds"] = int(parse_duration(state["Timeout"]))
         except (ExpressionFault, TypeError):
-            self.lost("L-APPROVAL", "no time limit is computed like this", f"{at}/Timeout")
+            self.lost("L-APPROVAL", "AWS does not compute this time limit", f"{at}/Timeout")
             return
         if "Default" in state and "OnTimeout" not in state:
             late = {"ErrorEquals": ["States.Timeout"], "Next": state["Default"]}
@@ -412,19 +416,24 @@ class _Writer:
     def checkpoint(
         self, name: str, state: dict[str, Json], at: str, language: str
     ) -> dict[str, dict[str, Json]]:
-        self.lost("L-CHECKPOINT", "AWS keeps executions by itself", at, "a state without effect")
+        self.lost(
+            "L-CHECKPOINT",
+            "AWS stores executions without checkpoints",
+            at,
+            "a state without effect",
+        )
         made = {"Type": "Pass"} | {key: state[key] for key in _OF_PASS if key in state}
         for field in ("Retry", "Catch"):
             if field in state:
-                self.lost("L-CATCH", "this state never fails there", f"{at}/{field}")
+                self.lost("L-CATCH", "a Pass state does not fail on AWS", f"{at}/{field}")
         used = [each for each in _RECORDED if state.get(each) is not None]
         if not used:
             return {name: made}
         if language == "JSONata":
             for field in used:
-                self.lost("L-TRANSFORM", "there is no record of what was saved", f"{at}/{field}")
+                self.lost("L-TRANSFORM", "AWS has no record of a checkpoint", f"{at}/{field}")
             return {name: made}
-        told = "the id of a record does not tell how often its name was saved"
+        told = "the id of a record does not count the checkpoints of its name"
         where = f"{at}/{used[0]}"
         self.losses.append(Finding("L-CHECKPOINT", told, where, severity=Severity.WARNING))
         placed = {"Parameters": _record(state), "ResultPath": state.get("ResultPath")}
