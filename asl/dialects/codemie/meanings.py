@@ -166,7 +166,8 @@ def _stored(arguments: Arguments) -> Term:
         base = Record(None, item)
     if not key:
         return merge(base, result)
-    if flags.get("append_to_context") and not flags.get("item"):
+    appends = flags.get("append_to_context") and key == flags.get("output_key")
+    if appends and not flags.get("item"):
         result = Call("append", (member(data, (key,)), Items((result,))))
     return put(base, (key,), result)
 
