@@ -62,7 +62,7 @@ class JobService:
     """An action with `.sync`: it ends with the job that it starts (protocol `Service`).
 
     The job is looked at on the clock of the execution. When the task times out or its execution
-    ends, the job is stopped.
+    ends, the job is stopped. An execution in a store continues with the job after a crash.
 
     Args:
         start: Starts the job.
@@ -93,7 +93,7 @@ class JobService:
         Raises:
             RaisedError: States.TaskFailed for a job that fails; its description is the cause.
         """
-        started = await self.start.serve(runtime, payload, call)
+        started = await self._started(runtime, payload, call)
         runtime.advance(call.at, "Submitted", {"output": started})
         sent = payload if type(payload) is dict else {}
         begun = started if type(started) is dict else {}
@@ -108,6 +108,16 @@ class JobService:
         if not succeeded:
             raise RaisedError("States.TaskFailed", compact(result))
         return result
+
+    async def _started(self, runtime: RuntimeContext, payload: Json, call: Call) -> Json:
+        """Start the job, unless an earlier process has started it for this attempt."""
+        calls, key = runtime.persistence.calls, f"{call.at.key}!job"
+        known = calls.recorded_value(key)
+        if known is not None and known[0] == call.token:
+            return known[1]
+        started = await self.start.serve(runtime, payload, call)
+        await calls.record(call.at, key, [call.token, started])
+        return started
 
     async def _end(self, runtime: RuntimeContext, request: Json, call: Call) -> tuple[bool, Any]:
         """Return whether the job succeeded, and its last description."""

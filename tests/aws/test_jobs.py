@@ -1,7 +1,10 @@
 """`.sync`: jobs are looked at on the clock of the execution until they end."""
 
+import asyncio
 import json
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -188,6 +191,36 @@ def test_ecs_failures() -> None:
         "AmazonECS.Unknown",
         [{"Reason": "RESOURCE:MEMORY"}],
     )
+
+
+def test_job_outlives_the_process(tmp_path: Path) -> None:
+    """An execution that continues in another process waits for the job that was started."""
+    states = ["RUNNING"]
+    answers = glue("RUNNING")
+    looked = threading.Event()
+
+    def answer(request: Received) -> Answer:
+        if request.headers["X-Amz-Target"].endswith(".GetJobRun"):
+            looked.set()
+            return glue(*states)(request)
+        return answers(request)
+
+    async def interrupt(store: asl.Store) -> None:
+        work = asyncio.create_task(store.arun(document, name="one"))
+        await asyncio.to_thread(looked.wait, 30)
+        work.cancel()
+        await asyncio.wait({work})
+
+    document = task("glue:startJobRun.sync", {"JobName": "etl"})
+    with endpoint_server(answer) as (url, received):
+        aws = asl.aws.integrations(endpoint_url=url)
+        with asl.open_store(tmp_path / "runs.db", aws=aws) as store:
+            asyncio.run(interrupt(store))
+            states[:] = ["SUCCEEDED"]
+            result = store.resume("one")
+    assert result.output["JobRunState"] == "SUCCEEDED"
+    assert operations(received).count("StartJobRun") == 1
+    assert "BatchStopJobRun" not in operations(received)
 
 
 # Against moto
