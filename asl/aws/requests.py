@@ -65,20 +65,7 @@ class EndpointRequest(Agent):
         with foreign_errors(self.kind.unreachable):
             clients = self.clients.of_task(call)
             sent = self.kind.prepare(parameters, clients)
-            return self._result(self._send(sent, clients))
-
-    def _send(self, sent: Sent, clients: Clients) -> Any:
-        from botocore.awsrequest import AWSRequest
-
-        request = AWSRequest(sent.method, sent.url, sent.headers, sent.body)
-        if sent.service is not None:
-            from botocore.auth import SigV4Auth
-
-            signer = SigV4Auth(clients.credentials(), sent.service, clients.region)
-            signer.add_auth(request)
-        if sent.host is not None:
-            request.headers["Host"] = sent.host
-        return clients.transport(sent.url).send(request.prepare())
+            return self._result(_send(sent, clients))
 
     def _result(self, response: Any) -> Json:
         from http.client import responses
@@ -105,6 +92,20 @@ def _body(text: str, content_type: str) -> Json:
         return read_data(text) if text else {}
     except ValueError:
         return text
+
+
+def _send(sent: Sent, clients: Clients) -> Any:
+    from botocore.awsrequest import AWSRequest
+
+    request = AWSRequest(sent.method, sent.url, sent.headers, sent.body)
+    if sent.service is not None:
+        from botocore.auth import SigV4Auth
+
+        signer = SigV4Auth(clients.credentials(), sent.service, clients.region)
+        signer.add_auth(request)
+    if sent.host is not None:
+        request.headers["Host"] = sent.host
+    return clients.transport(sent.url).send(request.prepare())
 
 
 class RequestService:
@@ -254,20 +255,50 @@ def _connection(
     connection = clients.client("events").describe_connection(Name=name)
     secrets = clients.client("secretsmanager")
     secret = json.loads(secrets.get_secret_value(SecretId=connection["SecretArn"])["SecretString"])
-    more = secret.get("invocation_http_parameters", {})
-    headers, query, body = (
-        {each["key"]: each.get("value", "") for each in more.get(part, ())} for part in _PARTS
-    )
+    headers, query, body = _parts(secret.get("invocation_http_parameters"))
     if "username" in secret:
         pair = f"{secret['username']}:{secret['password']}".encode()
         headers["Authorization"] = f"Basic {b64encode(pair).decode()}"
     elif "api_key_name" in secret:
         headers[secret["api_key_name"]] = secret["api_key_value"]
     else:
-        raise RaisedError(
-            "States.Runtime", f"the connection {name!r} is neither of type BASIC nor API_KEY"
-        )
+        headers["Authorization"] = f"Bearer {_oauth_token(secret, clients)}"
     return headers, query, body
+
+
+def _parts(
+    more: Mapping[str, Json] | None,
+) -> tuple[dict[str, str], dict[str, Json], dict[str, Json]]:
+    """Return headers, query and body in a secret."""
+    headers, query, body = (
+        {each["key"]: each.get("value", "") for each in (more or {}).get(part) or ()}
+        for part in _PARTS
+    )
+    return headers, query, body
+
+
+def _oauth_token(secret: dict[str, Json], clients: Clients) -> str:
+    """Return an access token for the client credentials of a connection.
+
+    Raises:
+        RaisedError: States.Http.Socket; the server of the connection gives none.
+    """
+    headers, query, body = _parts(secret.get("oauth_http_parameters"))
+    client = secret.get("client_parameters", secret)  # moto has them one level deeper
+    form = {
+        "grant_type": "client_credentials",
+        "client_id": client["client_id"],
+        "client_secret": client["client_secret"],
+        **body,
+    }
+    headers["Content-Type"] = "application/x-www-form-urlencoded"
+    url, method = secret["authorization_endpoint"], secret.get("http_method", "POST")
+    sent = Sent(method, url + _query(query), headers, urlencode(form).encode())
+    response = _send(sent, clients)
+    if response.status_code != 200:
+        text = f"{url} refuses the credentials of the connection: {response.status_code}"
+        raise RaisedError("States.Http.Socket", text)
+    return str(read_data(response.content.decode())["access_token"])
 
 
 HTTP: Final = RequestKind(

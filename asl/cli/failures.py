@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import asl
+from asl.checks.service_catalog import action_of
 from asl.cli.console import error_text, item_failures
 from asl.cli.state_paths import state_name
 from asl.core.document import Document
@@ -11,6 +12,7 @@ from asl.core.values import Json
 from asl.engine.exception_mapping import is_fault, leaf_exceptions
 from asl.engine.result import Result
 from asl.program import Step
+from asl.states.calls import is_function
 
 __all__ = ["describe_failure"]
 
@@ -67,9 +69,12 @@ def _raised_at(error: BaseException) -> str | None:
 def _binding_hint(step: Step) -> str:
     if step.resource is None:
         return "bind it with --agent NAME=module:function or --agents FILE"
-    code = "run its code with --functions TEMPLATE, " if ":lambda:" in step.resource else ""
+    resource = step.resource
+    code = "run its code with --functions TEMPLATE, " if ":lambda:" in resource else ""
+    called = action_of(resource) is not None or is_function(resource)
+    service = ", call the service with --aws or --aws-endpoint URL" if called else ""
     return (
-        f"bind it under 'resources' in an --agents FILE, {code}"
+        f"bind it under 'resources' in an --agents FILE{service}, {code}"
         "or mock the state with --mock FILE#CASE"
     )
 

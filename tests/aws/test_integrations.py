@@ -291,6 +291,38 @@ def test_http_invoke(endpoint: str, client: Client) -> None:
         assert json.loads(cause) == {"path": "/orders?q=x+y"}
 
 
+def test_http_invoke_with_other_connections(endpoint: str, client: Client) -> None:
+    """An API key, and client credentials of OAuth with what the connection adds."""
+
+    def answer(request: Received) -> Answer:
+        return Answer({"access_token": "t-1"})
+
+    with endpoint_server(answer) as (url, received):
+        more = {"HeaderParameters": [{"Key": "X-Shop", "Value": "7", "IsValueSecret": False}]}
+        oauth = {
+            "ClientParameters": {"ClientID": "id", "ClientSecret": "secret"},
+            "AuthorizationEndpoint": f"{url}/token",
+            "HttpMethod": "POST",
+        }
+        for kind, authorization in (
+            ("API_KEY", {"ApiKeyAuthParameters": {"ApiKeyName": "X-Key", "ApiKeyValue": "k"}}),
+            ("OAUTH_CLIENT_CREDENTIALS", {"OAuthParameters": oauth}),
+        ):
+            arn = client("events").create_connection(
+                Name=kind.lower(),
+                AuthorizationType=kind,
+                AuthParameters={**authorization, "InvocationHttpParameters": more},
+            )["ConnectionArn"]
+            aws = asl.aws.integrations(endpoint_url=endpoint, services=["http"])
+            connection = {"ConnectionArn": arn}
+            parameters = {"ApiEndpoint": url, "Method": "GET", "Authentication": connection}
+            output(aws, "http:invoke", parameters)
+    key, token, bearer = received
+    assert (key.headers["X-Key"], key.headers["X-Shop"]) == ("k", "7")
+    assert token.body == "grant_type=client_credentials&client_id=id&client_secret=secret"
+    assert bearer.headers["Authorization"] == "Bearer t-1"
+
+
 def test_http_invoke_without_an_answer(endpoint: str) -> None:
     aws = asl.aws.integrations(endpoint_url=endpoint, services=["http"])
     parameters = {"ApiEndpoint": "http://127.0.0.1:1/", "Method": "GET"}
