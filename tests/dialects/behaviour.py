@@ -15,7 +15,16 @@ from asl.core.document import Document
 from asl.core.values import compact
 from asl.states.machines import nested_machines
 
-__all__ = ["Run", "Script", "adapted", "agent_key", "distinct_answers", "observe", "scripted"]
+__all__ = [
+    "Run",
+    "Script",
+    "adapted",
+    "agent_key",
+    "distinct_answers",
+    "first_option",
+    "observe",
+    "scripted",
+]
 
 Json = Any
 Script = Callable[[str, int], Json]
@@ -132,14 +141,28 @@ def adapted(input: Json, conversion: asl.Conversion) -> Json:
     return found
 
 
-def observe(document: Document, input: Json, script: Script) -> Run:
-    """Run a document with scripted agents."""
-    return _Observation(script).run(document, input)
+def observe(document: Document, input: Json, script: Script, answer: str = "approve") -> Run:
+    """Run a document with scripted agents.
+
+    Args:
+        document: The document.
+        input: Its input.
+        script: The answers of agents.
+        answer: The answer of people where any is allowed; otherwise they take the first option.
+    """
+    return _Observation(script, answer).run(document, input)
+
+
+def first_option(document: Document) -> str:
+    """Return the first option of the first Approval with options."""
+    listed = re.search(r"'Options': \['([^'*]+)'", str(document.composed_value))
+    return listed[1] if listed else "approve"
 
 
 class _Observation:
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, answer: str) -> None:
         self.script = script
+        self.answer = answer
         self.agents: list[str] = []
         self.payloads: list[Json] = []
         self.entered: dict[str, tuple[int, int]] = {}
@@ -158,7 +181,7 @@ class _Observation:
                 input,
                 agents={name: self.agent(name) for name in _names(machine, "Agent")},
                 resources={**resources, _CALLBACK: self.approve},
-                approvals=lambda request: {"approval": request["options"][0]},
+                approvals=lambda request: {"approval": self.option(request["options"])},
                 tokens=self.tokens,
                 listener=self.listen,
                 clock="virtual",
@@ -192,8 +215,12 @@ class _Observation:
 
     def approve(self, parameters: Json) -> None:
         payload = parameters["Payload"]
-        record = {"approval": payload["options"][0], "approver": "handler", "comment": None}
+        option = self.option(payload["options"])
+        record = {"approval": option, "approver": "handler", "comment": None}
         self.tokens.send_task_success(payload["token"], {**record, "timestamp": _START})
+
+    def option(self, options: Sequence[str]) -> str:
+        return self.answer if options[0] == "*" else options[0]
 
     def listen(self, event: asl.Event) -> None:
         self.last = event.id

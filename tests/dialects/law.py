@@ -24,7 +24,7 @@ from asl.core.pointers import escape
 from asl.core.values import json_equal
 from asl.dialects import load
 from asl.states.machines import nested_machines
-from tests.dialects.behaviour import Run, Script, adapted, agent_key, observe
+from tests.dialects.behaviour import Run, Script, adapted, agent_key, first_option, observe
 from tests.dialects.payloads import received, same_payload
 
 __all__ = [
@@ -108,13 +108,14 @@ def violation(
     Raises:
         AslError: The source cannot be run.
     """
+    answer = first_option(ways[0].document)
     for script in scripts:
-        given, before = input, observe(ways[0].document, input, script)
+        given, before = input, observe(ways[0].document, input, script, answer)
         for each in ways:
             given = adapted(given, each.conversion)
             if each.conversion.dialect == "flujo" and _leads_machine(given):
                 break  # FL-OUTPUT
-            after = observe(each.there, given, script)
+            after = observe(each.there, given, script, answer)
             found = next(unreported(before, after, each), None)
             if found is not None:
                 return each.conversion.dialect, found

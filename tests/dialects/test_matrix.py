@@ -30,7 +30,6 @@ CELLS = [
 
 LEFT = {
     ("asl", "side by side", "flujo"),
-    ("asl", "people decide", "flujo"),
     ("amazon", "side by side", "flujo"),
     ("flujo", "a text is put together", "amazon"),
 }
