@@ -69,8 +69,8 @@ class Operation(Agent):
         model = client.meta.service_model
         operation = self._model(model)
         errors = self.errors(str(model.service_id))
-        request = self._request(operation, payload, call)
         with foreign_errors(errors.unreachable):
+            request = self._request(operation, payload, call)
             try:
                 response = getattr(client, xform_name(operation.name))(**request)
                 return _reply(operation, response, legacy_form(errors.legacy))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -18,6 +19,7 @@ from asl.states.errors import RaisedError
 
 __all__ = ["API_GATEWAY", "HTTP", "EndpointRequest", "RequestService"]
 
+_API_HOST: Final = re.compile(r"[a-z0-9-]+\.execute-api\.[a-z0-9-]+\.amazonaws\.com(?:\.cn)?")
 SIGNED: Final = "IAM_ROLE"
 SIGNED_WITH_POLICY: Final = "RESOURCE_POLICY"
 
@@ -97,14 +99,13 @@ def _body(text: str, content_type: str) -> Json:
 def _send(sent: Sent, clients: Clients) -> Any:
     from botocore.awsrequest import AWSRequest
 
-    request = AWSRequest(sent.method, sent.url, sent.headers, sent.body)
+    host = {} if sent.host is None else {"Host": sent.host}
+    request = AWSRequest(sent.method, sent.url, {**sent.headers, **host}, sent.body)
     if sent.service is not None:
         from botocore.auth import SigV4Auth
 
         signer = SigV4Auth(clients.credentials(), sent.service, clients.region)
         signer.add_auth(request)
-    if sent.host is not None:
-        request.headers["Host"] = sent.host
     return clients.transport(sent.url).send(request.prepare())
 
 
@@ -160,6 +161,9 @@ def _query(values: Mapping[str, Json]) -> str:
 def _prepare_gateway(parameters: dict[str, Json], clients: Clients) -> Sent:
     """Return the request for an API, sent to the endpoint of the user if there is one."""
     host = _required(parameters, "ApiEndpoint")
+    if clients.endpoint_url is None and not _API_HOST.fullmatch(host):
+        # A signed request to any other host would give it the credentials' session token.
+        raise wrong_parameters(parameters, "The value of the field 'ApiEndpoint' is no API Gateway")
     method = _required(parameters, "Method")
     headers = _mapping(parameters, "Headers")
     if not all(type(each) is list for each in headers.values()):
@@ -199,8 +203,9 @@ def _prepare_http(parameters: dict[str, Json], clients: Clients) -> Sent:
     """Return the request for a URL, with the credentials of its connection."""
     url = _required(parameters, "ApiEndpoint")
     method = _required(parameters, "Method")
-    if urlsplit(url).scheme not in ("http", "https"):
-        raise wrong_parameters(parameters, "The value of the field 'ApiEndpoint' is no URL")
+    schemes = ("https",) if clients.endpoint_url is None else ("http", "https")
+    if urlsplit(url).scheme not in schemes:
+        raise wrong_parameters(parameters, "The value of the field 'ApiEndpoint' is no HTTPS URL")
     headers = {name: _text(each) for name, each in _mapping(parameters, "Headers").items()}
     query = _mapping(parameters, "QueryParameters")
     body = parameters.get("RequestBody")

@@ -75,9 +75,12 @@ def request_value(shape: Any, value: Json, name: str) -> Any:
         return value if type(value) is str else compact(value)
     if kind == "blob":
         return (value if type(value) is str else compact(value)).encode(errors="replace")
-    if kind in ("integer", "long", "float", "double"):
+    if kind in ("integer", "long"):
+        _require(type(value) is int or (type(value) is float and value.is_integer()), value, name)
+        return int(value)
+    if kind in ("float", "double"):
         _require(type(value) in (int, float), value, name)
-        return int(value) if kind in ("integer", "long") else float(value)
+        return float(value)
     if kind == "boolean":
         _require(type(value) is bool, value, name)
     if kind == "timestamp":

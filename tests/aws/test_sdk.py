@@ -180,6 +180,7 @@ def test_rds_names(aws: Integrations) -> None:
 def test_unknown_and_wrong_parameters(aws: Integrations) -> None:
     for parameters, reason in (
         ({"QueueUrls": "q"}, 'The field "QueueUrls" is not supported by Step Functions'),
+        ({"MaxResults": 1.5}, "The value of the field 'MaxResults' has an invalid format"),
         ({"MaxResults": "many"}, "The value of the field 'MaxResults' has an invalid format"),
     ):
         name, cause = failure(aws, "aws-sdk:sqs:listQueues", parameters)
@@ -196,3 +197,13 @@ def test_missing_member_of_the_path(aws: Integrations) -> None:
 def test_unknown_action(aws: Integrations) -> None:
     name, cause = failure(aws, "aws-sdk:sqs:listQueuez", {})
     assert (name, "upgrade boto3" in cause) == ("States.Runtime", True)
+
+
+def test_deep_parameters(aws: Integrations) -> None:
+    """A value as deep as a document can be reaches the service, or fails the Task."""
+    value: Any = {"S": "x"}
+    for _ in range(45):
+        value = {"M": {"a": {"L": [value]}}}
+    parameters = {"TableName": "T", "Item": {"id": value}}
+    name, _ = failure(aws, "aws-sdk:dynamodb:putItem", parameters)
+    assert name.startswith("DynamoDb.")

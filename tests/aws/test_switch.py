@@ -168,3 +168,20 @@ def test_timeout_of_a_call() -> None:
         release.set()
     assert result.error == "States.Timeout"
     assert result.elapsed < 10
+
+
+@pytest.mark.parametrize(
+    ("resource", "endpoint"),
+    [
+        ("http:invoke", "http://127.0.0.1/"),
+        ("http:invoke", "file:///etc/passwd"),
+        ("apigateway:invoke", "example.com"),
+        ("apigateway:invoke", "a.execute-api.us-east-1.amazonaws.com@example.com"),
+    ],
+)
+def test_hosts_of_documents(no_network: None, resource: str, endpoint: str) -> None:
+    """Without an endpoint HTTP Tasks need HTTPS, and signed requests go to API Gateway only."""
+    aws = asl.aws.integrations(region="us-east-1")
+    parameters = {"ApiEndpoint": endpoint, "Method": "GET", "AuthType": "IAM_ROLE"}
+    name, cause = failure(aws, resource, parameters)
+    assert (name, "'ApiEndpoint' is no " in cause) == ("States.Runtime", True)
