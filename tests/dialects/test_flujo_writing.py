@@ -378,3 +378,54 @@ def test_several_parameters_are_the_text_of_an_object() -> None:
         "kind": "tea",
         "note": 'so "it" is {{x}}',
     }
+
+
+# Fallbacks
+
+
+def caught(**handler: Json) -> Json:
+    """Return a Task whose handler leads to a Task with another agent, and a Task after both."""
+    catch = [{"ErrorEquals": ["States.ALL"], "ResultPath": None, "Next": "F", **handler}]
+    work = {"Type": "Task", "Parameters": {"q.$": "$.q"}, "ResultPath": "$.r", "Next": "E"}
+    end = {"Type": "Task", "Agent": "end", "Parameters": {"r.$": "$.r"}, "End": True}
+    return {"T": {**work, "Agent": "first", "Catch": catch}, "F": {**work, "Agent": "other"}} | {
+        "E": end
+    }
+
+
+def test_a_handler_with_another_agent_is_a_fallback() -> None:
+    made = written(caught())
+    first, last = made.document["steps"]
+    other = {"name": "F", "uses": "agents.other", "config": {"max_retries": 0}}
+    assert (first["name"], first["fallback"], last["name"]) == ("T", other, "E")
+    assert "FL-ERROR" not in lost(made)
+
+    def fail(given: Json) -> Json:
+        raise asl.StateError("Broken", "no")
+
+    agents = {"first": fail, "other": lambda given: given["input"] + "!"}
+    agents["end"] = lambda given: given["input"] + "?"
+    execution = asl.run(asl.load(made.text), {"context": {"q": "yes"}}, agents=agents)
+    assert execution.output["output"] == "yes!?"
+
+
+def test_a_fallback_may_have_handlers() -> None:
+    """They are those of the step: it fails if its fallback fails."""
+    states = caught()
+    states["F"]["Catch"] = [{"ErrorEquals": ["States.ALL"], "Next": "B"}]
+    machine = machine_of(written(states | FAILS))
+    assert machine["states"]["T"]["fallback"]["name"] == "F"
+    assert {"from": "T", "on": "failure", "to": "B"} in machine["transitions"]
+
+
+@pytest.mark.parametrize("handler", [{"ErrorEquals": ["A"]}, {"ResultPath": "$.error"}])
+def test_other_handlers_are_rules(handler: Json) -> None:
+    """A fallback runs after any error, and does not see it."""
+    machine = machine_of(written(caught(**handler)))
+    assert "fallback" not in machine["states"]["T"]
+
+
+def test_a_fallback_that_others_lead_to_is_a_state() -> None:
+    states = {"C": {"Type": "Choice", "Default": "T"}, **caught()}
+    states["C"]["Choices"] = [{"Variable": "$.q", "StringEquals": "x", "Next": "F"}]
+    assert "F" in machine_of(written(states))["states"]

@@ -300,6 +300,42 @@ class BlueprintMachine:
         """Whether some rule matches in any case."""
         return any(rule.when is None for rule in self.tried(state, event))
 
+    @cached_property
+    def targets(self) -> dict[str, set[str]]:
+        """The states that each state leads to, without pauses that stay in it."""
+        return {
+            name: {
+                rule.target
+                for rule in self.rules
+                if rule.source in (ANY, name) and (rule.event, rule.target) != ("pause", name)
+            }
+            & self.states.keys()
+            | ({str(each.requested) for each in body.steps[-1:]} & self.states.keys())
+            for name, body in self.states.items()
+        }
+
+    @cached_property
+    def leads(self) -> dict[str, set[str]]:
+        """The states that may run after each state, and the state itself."""
+        found: dict[str, set[str]] = {}
+        for name in self.states:
+            reached, todo = {name}, [name]
+            while todo:
+                for each in self.targets[todo.pop()] - reached:
+                    reached.add(each)
+                    todo.append(each)
+            found[name] = reached
+        return found
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a state may run again."""
+        return any(
+            name in self.leads[target]
+            for name, targets in self.targets.items()
+            for target in targets
+        )
+
 
 def _when(value: Json) -> str | None:
     return value if isinstance(value, str) and value.strip() else None

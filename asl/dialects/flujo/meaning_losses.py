@@ -46,6 +46,8 @@ def meaning_losses(document: Document) -> Iterator[Finding]:
                 yield from _of_machine(step)
             case "parallel" | "dynamic_router":
                 yield from _of_branches(step)
+            case "map":
+                yield from _of_items(step)
 
 
 # Conditions and texts ---------------------------------------------------------------------------
@@ -89,6 +91,14 @@ def _of_texts(step: BlueprintStep) -> Iterator[Finding]:
 
 def _of_machine(step: BlueprintStep) -> Iterator[Finding]:
     machine = step.machine
+    message = "a run begins in start_state, even if current_state of its input names another state"
+    place = step.at("start_state")
+    hint = "start a run of the states that are left"
+    yield Finding("L-NEXT", message, place, hint, severity=Severity.INFO)
+    if machine.repeats:
+        message = "a machine that repeats its states has no limit of hops"
+        hint = "let a rule count the rounds"
+        yield Finding("L-LIMIT", message, step.pointer, hint, severity=Severity.INFO)
     for name, body in machine.states.items():
         if not machine.covers(name, "success") and any(each.agent for each in body.steps):
             message = "where no rule matches the machine ends, whatever next_state names"
@@ -109,6 +119,13 @@ def _of_branches(step: BlueprintStep) -> Iterator[Finding]:
         message = "the fields of the context that branches write are not merged"
         hint = "return them as the output of the branch"
         yield Finding("L-PARRESULT", message, step.pointer, hint, severity=Severity.ERROR)
+
+
+def _of_items(step: BlueprintStep) -> Iterator[Finding]:
+    if _writes(step.body("map", "body")):
+        message = "the fields of the context that items write are not visible outside of their item"
+        hint = "return them as the output of the item"
+        yield Finding("L-MAPRESULT", message, step.pointer, hint, severity=Severity.ERROR)
 
 
 def _writes(body: StepBody) -> Json:

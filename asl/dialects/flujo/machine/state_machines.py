@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from asl.core.values import Json
 from asl.dialects.expressions import query
-from asl.dialects.flujo.blueprint import BlueprintMachine, BlueprintStep, StepBody
+from asl.dialects.flujo.blueprint import BlueprintStep, StepBody
 from asl.dialects.flujo.machine.build_context import Arrival, EnclosingState, Failing, Then
 from asl.dialects.flujo.machine.builtin_skills import BUILTINS
 from asl.dialects.flujo.machine.conditions import (
@@ -78,7 +78,7 @@ class _StateMachine:
         self.targets: dict[str, str] = {}
         """The states of the document by the states of the machine."""
         self.asks: dict[str, Json] = {}
-        self.leads = _leads(self.machine)
+        self.leads = self.machine.leads
         self.follows_requests = any(
             not self.machine.covers(name, event)
             for name, body in self.machine.states.items()
@@ -477,31 +477,3 @@ def _asks(steps: Iterable[BlueprintStep]) -> bool:
         ):
             return True
     return False
-
-
-def _targets(machine: BlueprintMachine) -> dict[str, set[str]]:
-    """Return the states that rules lead to from each state, without pauses that stay in it."""
-    return {
-        name: {
-            rule.target
-            for rule in machine.rules
-            if rule.source in ("*", name) and (rule.event, rule.target) != ("pause", name)
-        }
-        & machine.states.keys()
-        | ({str(each.requested) for each in body.steps[-1:]} & machine.states.keys())
-        for name, body in machine.states.items()
-    }
-
-
-def _leads(machine: BlueprintMachine) -> dict[str, set[str]]:
-    """Return the states that each state leads to, itself included."""
-    targets = _targets(machine)
-    found: dict[str, set[str]] = {}
-    for name in machine.states:
-        reached, todo = {name}, [name]
-        while todo:
-            for each in targets[todo.pop()] - reached:
-                reached.add(each)
-                todo.append(each)
-        found[name] = reached
-    return found

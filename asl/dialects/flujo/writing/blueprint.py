@@ -1,12 +1,13 @@
 """The steps of a blueprint: those of a machine, and of the machines within its states."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from asl.core.diagnostics import Severity
 from asl.core.pointers import escape
 from asl.core.values import Json, compact
+from asl.dialects.flujo.writing.fallbacks import take_fallbacks
 from asl.dialects.flujo.writing.layout import WORKING, Layout, Names, fields_written
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.machine import MachineWriter
@@ -46,18 +47,20 @@ class _Writer:
             if each.kind != "Task" and "Retry" in each.state:
                 message = "only a step that calls an agent is retried"
                 self.losses.add("FL-RETRY", message, f"{each.pointer}/Retry", at_key=True)
-        flow = bypass(flow)
+        flow, fallbacks = take_fallbacks(bypass(flow))
         block = _block(flow)
         given = Path(PREVIOUS) if block is not None and _replaces(flow) else Path(CONTEXT)
         environment = {INPUT: given, FLOW: Path(PREVIOUS)}
         layout = Layout(flow, self.names, environment, linear=block is not None)
-        steps = self.steps(layout, block)
+        steps = self.steps(layout, block, fallbacks)
         self._output(layout, given, steps)
         return steps
 
-    def steps(self, layout: Layout, block: Block | None) -> list[Json]:
+    def steps(
+        self, layout: Layout, block: Block | None, fallbacks: Mapping[str, WorkStep]
+    ) -> list[Json]:
         """Return the steps of a machine: of its block, or the state machine that it is."""
-        writer = StepWriter(self.losses, layout, self.body)
+        writer = StepWriter(self.losses, layout, self.body, fallbacks)
         if block is not None:
             return PipelineWriter(self.losses, layout, writer).block(block)
         self._reserved(layout)
@@ -69,7 +72,7 @@ class _Writer:
 
     def body(self, flow: Flow, given: Environment) -> Body:
         """Return the steps of a machine within a state."""
-        flow = bypass(flow)
+        flow, fallbacks = take_fallbacks(bypass(flow))
         block = _block(flow)
         if block is None:
             message = "an engine runs no state machine in branches, items or states of another one"
@@ -77,7 +80,7 @@ class _Writer:
             self.losses.add("FL-NESTED", message, flow.pointer, hint)
         layout = Layout(flow, self.names, given, shared=False, linear=block is not None)
         exact = all(each[INPUT] == each[FLOW] for _, each in layout.ends)
-        return Body(self.steps(layout, block), exact and block is not None)
+        return Body(self.steps(layout, block, fallbacks), exact and block is not None)
 
     def _reserved(self, layout: Layout) -> None:
         for step in layout.flow.steps.values():

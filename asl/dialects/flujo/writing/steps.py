@@ -68,8 +68,15 @@ _PASSED: Final = {"id": "flujo.builtins.passthrough"}
 class StepWriter:
     """Writes the steps of the states of one machine."""
 
-    def __init__(self, losses: Losses, layout: Layout, body: BodyWriter) -> None:
+    def __init__(
+        self,
+        losses: Losses,
+        layout: Layout,
+        body: BodyWriter,
+        fallbacks: Mapping[str, WorkStep],
+    ) -> None:
         self.losses = losses
+        self.fallbacks = fallbacks
         self.layout = layout
         self.names = layout.names
         self.body = body
@@ -100,19 +107,24 @@ class StepWriter:
     # Tasks
 
     def _task(self, step: WorkStep, environment: Environment, put: Put) -> Step:
-        made: Step = {"name": self.names.of(step)}
+        made = self._call(step) | self._input(step, environment) | _sink(put)
+        made["config"] = self._config(step)
+        fallback = self.fallbacks.get(step.name)
+        if fallback is not None:
+            made["fallback"] = self._call(fallback) | {"config": self._config(fallback)}
+        self._made[str(made["name"])] = made
+        return made
+
+    def _call(self, step: WorkStep) -> Step:
+        """Return the call of an agent."""
         key = "Agent" if "Agent" in step.state else "Resource"
         named = str(step.state.get(key))
         message = lost_integration(named)
         if message is not None:
             place = f"{step.pointer}/{key}"
             self.losses.add("L-INTEGRATION", message, place, "an agent of its name")
-        made["uses"] = self.losses.agent(named, f"{step.pointer}/{key}")
-        made |= self._input(step, environment)
-        made |= _sink(put)
-        made["config"] = self._config(step)
-        self._made[str(made["name"])] = made
-        return made
+        uses = self.losses.agent(named, f"{step.pointer}/{key}")
+        return {"name": self.names.of(step), "uses": uses}
 
     def _config(self, step: WorkStep) -> dict[str, Json]:
         config: dict[str, Json] = {"max_retries": 0}
