@@ -10,7 +10,6 @@ from asl.core.dialect_parts import DialectFunction
 from asl.core.document import Document
 from asl.core.errors import AslError
 from asl.core.values import Json
-from asl.dialects.jsonpath_form import JsonPathForm
 from asl.dialects.terms import Meanings
 from asl.engine.definitions import AgentDefinition, NoDefinitions
 from asl.program import EntryEvents
@@ -127,8 +126,6 @@ class Dialect(NamedTuple):
         source_losses: Losses of writing a document that was read from the dialect in another one.
         read_options: Names of the options of the reader.
         write_options: Names of the options of the writer.
-        plain: Function that returns the machine of a document in plain JSONPath, for the writers of
-            other languages, and its losses. None if writers can use the document itself.
         reads_imports: Whether documents import others: the reader takes `files`
             (`asl.compose.files`).
         sample_data: Pairs of an input and an answer to try a document with, if neither is known.
@@ -159,7 +156,7 @@ class Dialect(NamedTuple):
             the names that actors have elsewhere. Its second argument is whether the other language
             defines agents, with their prompts.
         meaning_losses: What the meanings leave out: losses of writing a document of the dialect in
-            any other language but that of states itself. Unused where there is a `plain` form.
+            any other language but that of states itself.
     """
 
     name: str
@@ -171,7 +168,6 @@ class Dialect(NamedTuple):
     source_losses: Callable[[Document], Iterable[Finding]] = _no_losses
     read_options: frozenset[str] = frozenset()
     write_options: frozenset[str] = frozenset()
-    plain: Callable[[Document], tuple[dict[str, Json], JsonPathForm]] | None = None
     reads_imports: bool = False
     sample_data: Callable[[Document], Iterable[tuple[Json, Json]]] = _sample_texts
     describe_part: Callable[[Mapping[str, Json], Json], str | None] = _no_description

@@ -14,15 +14,13 @@ from asl.core.printable import is_printable
 from asl.core.values import Json, excerpt
 from asl.dialects import agent_definitions
 from asl.dialects.base import Conversion, Dialect
-from asl.dialects.choice_rules import simplify
 from asl.dialects.coverage import write
-from asl.dialects.jsonpath_form import JsonPathForm
 from asl.dialects.own_parts import remove_own_parts
 from asl.dialects.registry import NATIVE, check_options, dialect, namespace_of, origin_of
 from asl.dialects.terms.expansion import expand_functions
 from asl.states.machines import nested_machines
 
-__all__ = ["convert_document", "open_parts", "part_descriptions", "plain_machine"]
+__all__ = ["convert_document", "expand_meanings", "open_parts", "part_descriptions"]
 
 _PARTS: Final = (
     *("Branches", "Choices", "Retry", "Catch", "Options", "Consensus", "Communication"),
@@ -52,8 +50,8 @@ def _is_open(value: Any) -> bool:
     return any(type(part) is str and "{{" in part for part in parts)
 
 
-def plain_machine(document: Document) -> Json:
-    """Return the machine of a document without the functions of its dialect.
+def expand_meanings(document: Document) -> Json:
+    """Return the machine of a document with meanings in place of the functions of its dialect.
 
     A native document, and one with errors, is returned unchanged.
     """
@@ -61,12 +59,8 @@ def plain_machine(document: Document) -> Json:
 
     if not _convertible(document, check(document)):
         return document.composed_value
-    plain = dialect(document.dialect).plain
-    if plain is None:
-        meanings = dialect(document.dialect).meanings()
-        return expand_functions(document.composed_value, meanings, lambda pointer, source: None)
-    machine, _ = plain(document)
-    return machine
+    meanings = dialect(document.dialect).meanings()
+    return expand_functions(document.composed_value, meanings, lambda pointer, source: None)
 
 
 def part_descriptions(document: Document) -> Callable[[Mapping[str, Json], str], str | None]:
@@ -141,18 +135,13 @@ def convert_document(
         if document.dialect in (NATIVE, to)
         else [*dialect(document.dialect).source_losses(document)]
     )
-    said = document
-    made = JsonPathForm()
-    plain = dialect(document.dialect).plain if to not in (NATIVE, document.dialect) else None
-    if plain is not None:
-        machine, made = plain(document)
-        simplify(machine)
-        said = replace(document, value=machine, dialect=NATIVE)
-    elif to not in (NATIVE, document.dialect, (source := _source(document)).name):
+    portable = document
+    left_out: list[Finding] = []
+    if to not in (NATIVE, document.dialect, (source := _source(document)).name):
         own = _of_models(source.meaning_losses(document), target)
-        made.losses += own if document.dialect != NATIVE else _within_metadata(own, source)
+        left_out += own if document.dialect != NATIVE else _within_metadata(own, source)
         value = source.portable_value(document, target.takes_prompts)
-        said = replace(
+        portable = replace(
             document,
             value=remove_own_parts(value, namespace_of(source)),
             dialect=source.name,
@@ -161,21 +150,21 @@ def convert_document(
     known = {
         name: each.prompt for name, each in definitions.items() if each.prompt not in ("", name)
     }
-    prompts = {"prompts": made.prompts or known} if target.takes_prompts else {}
+    prompts = {"prompts": known} if target.takes_prompts else {}
     agents = {"agents": definitions} if target.takes_agents else {}
     if to not in (NATIVE, document.dialect):
         lost += _missing_targets(report)
-    written = write(target, said, **(writing or {}), **prompts, **agents)
+    written = write(target, portable, **(writing or {}), **prompts, **agents)
     for path in written.files:
         _require_inside(path)
-    given = (made.placed(written.given),) if written.given else tuple(filter(None, (made.given,)))
+    given = (written.given,) if written.given else ()
     if to != NATIVE:  # nothing is kept there
         reports = target.takes_prompts or target.takes_agents
         listed = (each for each in lost if each.code != "L-ACTOR" or not reports)
         lost = [each._replace(hint=None) for each in listed]
-    once = {each.code for each in made.losses} & {"L-MISSING"}
-    others = (made.placed(each) for each in written.losses if each.code not in once)
-    losses = map(_advised, (*lost, *given, *made.losses, *others))
+    once = {each.code for each in left_out} & {"L-MISSING"}
+    others = (each for each in written.losses if each.code not in once)
+    losses = map(_advised, (*lost, *given, *left_out, *others))
     report = replace(place(document, losses, by_cause=True), document=document)
     return Conversion(written.text, written.value, report, to, written.files)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asl.core.document import Document, Loadable
-from asl.dialects.conversion import part_descriptions, plain_machine
+from asl.dialects.conversion import expand_meanings, part_descriptions
 from asl.dialects.registry import NATIVE
 from asl.documents.loading import resolve_document
 from asl.graphs.difference import Difference, difference, without_originals
@@ -15,8 +15,8 @@ def diff(before: Document | Loadable, after: Document | Loadable) -> Difference:
     """Compare two documents as graphs: states, transitions, data flow and behavior.
 
     The order of states and of object members does not matter. Documents of two dialects are
-    compared by their behavior, and in the form that converts to other dialects; the result with
-    fewer differences is returned.
+    compared as they run, and with meanings in place of the functions of their dialects; the result
+    with fewer differences is returned.
 
     Args:
         before: A document, or its path, text or dict.
@@ -39,4 +39,4 @@ def diff(before: Document | Loadable, after: Document | Loadable) -> Difference:
     )
     if left.dialect == right.dialect or found.same:
         return without_originals(found, left, right)
-    return min(found, difference(plain_machine(left), plain_machine(right)), key=len)
+    return min(found, difference(expand_meanings(left), expand_meanings(right)), key=len)

@@ -17,7 +17,6 @@ from asl.core.document import Document
 from asl.core.values import Json
 from asl.dialects import load, registry
 from asl.dialects.base import Dialect, WriterResult
-from asl.dialects.jsonpath_form import path_to
 from asl.dialects.registry import dialect
 from tests.dialects.features import FEATURES
 from tests.dialects.law import convert_and_back
@@ -1296,6 +1295,11 @@ NAMES = (
     *("{{x}}", "{%x%}", "-", "_", "*"),
 )
 """Names that a language may have a meaning of its own for."""
+
+
+def path_to(name: str) -> str:
+    """Return the path of a member."""
+    return "$['" + name.replace("\\", "\\\\").replace("'", "\\'") + "']"
 
 
 def named(name: str) -> dict[str, Any]:

@@ -24,10 +24,10 @@ from asl.core.values import Json
 from asl.dialects.base import Coverage, WriterResult
 from asl.dialects.expressions import TextReference, inserted, said
 from asl.dialects.formatter import format_json
-from asl.dialects.jsonpath_form import reached
 from asl.dialects.names import FreshNames, NameTable, renamed
 from asl.dialects.registry import meanings_of
 from asl.dialects.terms.expansion import expand_functions
+from asl.dialects.transitions import reachable_states
 from asl.expr.times import parse_duration
 from asl.states import STATE_TYPES
 from asl.states.blocks import AGENT_BLOCKS
@@ -171,7 +171,7 @@ class _Writer:
             for each in more:
                 self.origins[f"{place}/States/{escape(each)}"] = at
         start = str(machine["StartAt"])
-        known = reached(start, states)
+        known = reachable_states(start, states)
         for name in states:
             if name not in known:
                 at = self.origins[f"{place}/States/{escape(name)}"]

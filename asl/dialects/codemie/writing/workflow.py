@@ -10,8 +10,9 @@ from asl.core.values import Json
 from asl.dialects.codemie.config import END, CodemieState
 from asl.dialects.codemie.round_trip import kept
 from asl.dialects.codemie.rules import RESERVED_IDS
-from asl.dialects.jsonpath_form import missing_value_loss, returned_to
+from asl.dialects.missing_values import missing_value_loss
 from asl.dialects.names import FreshNames, function_of
+from asl.dialects.transitions import find_cycle
 
 __all__ = ["Workflow"]
 
@@ -123,7 +124,7 @@ class Workflow:
     def steps(self) -> int:
         """Return how many states a run may enter: all of them, or as many as the platform takes."""
         states = self.value["States"]
-        around = returned_to(self.value["StartAt"], states)
+        around = find_cycle(self.value["StartAt"], states)
         if around is None:
             return max(LEAST_STEPS, min(MOST_STEPS, len(self.states) + 1))
         message = f"a run that enters more than {MOST_STEPS} states fails"

@@ -10,8 +10,8 @@ from asl.dialects.contenox.chain import END
 from asl.dialects.contenox.reader import ENGINE
 from asl.dialects.contenox.round_trip import kept
 from asl.dialects.contenox.writing.knowledge import Cause, Knowledge
-from asl.dialects.jsonpath_form import missing_value_loss
 from asl.dialects.lowering import Flow
+from asl.dialects.missing_values import missing_value_loss
 from asl.dialects.names import FreshNames, computed
 from asl.engine.definitions import AgentDefinition
 

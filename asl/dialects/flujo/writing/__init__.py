@@ -17,8 +17,8 @@ from asl.dialects.flujo.writing.blueprint import written_steps
 from asl.dialects.flujo.writing.declarations import Declarations
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.foreign_documents import unsaid
-from asl.dialects.jsonpath_form import missing_value_loss
 from asl.dialects.lowering import lower
+from asl.dialects.missing_values import missing_value_loss
 from asl.dialects.registry import meanings_of
 from asl.engine.definitions import AgentDefinition, NoDefinitions
 

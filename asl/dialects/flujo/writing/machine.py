@@ -8,9 +8,9 @@ from asl.dialects.flujo.writing.layout import WORKING, Layout
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.places import resolve
 from asl.dialects.flujo.writing.steps import Step, StepWriter, failure_message
-from asl.dialects.jsonpath_form import returned_to
 from asl.dialects.lowering import Exit, Handler, WorkStep
 from asl.dialects.names import FreshNames
+from asl.dialects.transitions import find_cycle
 
 __all__ = ["MachineWriter"]
 
@@ -64,7 +64,7 @@ class MachineWriter:
     def _limited(self, entries: int) -> None:
         """Report where a machine with a cycle is stopped."""
         states = {name: step.state for name, step in self.flow.steps.items()}
-        around = returned_to(self.flow.start, states)
+        around = find_cycle(self.flow.start, states)
         if around is not None:
             message = f"a machine that has entered {10 * entries} states stops, and has not failed"
             hint = "let one run do a part of the rounds"
