@@ -67,6 +67,28 @@ def _whole(response: Fields) -> Json:
     return response
 
 
+class Lookup(NamedTuple):
+    """How to find the id of a part of a cluster by its name."""
+
+    part: str
+    """The kind of part: `InstanceFleet`."""
+    operation: str
+    """The operation that lists the parts of a cluster."""
+
+    def request(self, parameters: Fields, listed: Fields) -> Fields:
+        """Return the parameters with the id of the part instead of its name.
+
+        Raises:
+            RaisedError: EMR.InvalidRequestException; the cluster has no such part.
+        """
+        name, parts = parameters.get(f"{self.part}Name"), listed.get(f"{self.part}s")
+        for each in parts if isinstance(parts, list) else ():
+            if pick(each, "Name") == name:
+                change = {f"{self.part}Id": pick(each, "Id"), **(parameters.get(self.part) or {})}
+                return {"ClusterId": parameters.get("ClusterId"), self.part: change}
+        raise RaisedError("EMR.InvalidRequestException", f"the cluster has no {self.part} {name!r}")
+
+
 class ActionRow(NamedTuple):
     """An action of an optimized integration."""
 
@@ -77,6 +99,8 @@ class ActionRow(NamedTuple):
     shape: Shape = _whole
     """Returns the result for the response; raises RaisedError for a failure in it."""
     job: Job | None = None
+    lookup: Lookup | None = None
+    """A request before the action that finds an id; None without one."""
     metadata: bool = True
     """Whether the result has the metadata of the response, if errors are of version 1."""
     model: str = ""
@@ -435,6 +459,14 @@ ACTIONS: Final[Mapping[str, ActionRow]] = {
     ),
     "elasticmapreduce:createCluster": ActionRow(
         "RunJobFlow", shape=_only(ClusterId="JobFlowId", ClusterArn="ClusterArn"), job=_CLUSTER
+    ),
+    "elasticmapreduce:modifyInstanceFleetByName": ActionRow(
+        "ModifyInstanceFleet", lookup=Lookup("InstanceFleet", "ListInstanceFleets")
+    ),
+    "elasticmapreduce:modifyInstanceGroupByName": ActionRow(
+        "ModifyInstanceGroups",
+        _renamed(InstanceGroup="InstanceGroups"),
+        lookup=Lookup("InstanceGroup", "ListInstanceGroups"),
     ),
     "elasticmapreduce:setClusterTerminationProtection": ActionRow(
         "SetTerminationProtection", _renamed(ClusterId="JobFlowIds")

@@ -147,7 +147,10 @@ class Integrations:
             service = service._replace(model=row.model)
         metadata = row.metadata and service.legacy is not None
         start = ActionService(
-            self._operation(service, row.operation or action), row, metadata=metadata
+            self._operation(service, row.operation or action),
+            row,
+            None if row.lookup is None else self._operation(service, row.lookup.operation),
+            metadata=metadata,
         )
         if not pattern.startswith(".sync"):
             return start

@@ -36,12 +36,21 @@ class ActionService:
     Args:
         operation: The operation.
         action: Its row.
+        lookup: The operation that finds an id; None without one.
         metadata: Whether the result has the metadata of the response.
     """
 
-    def __init__(self, operation: Operation, action: ActionRow, *, metadata: bool) -> None:
+    def __init__(
+        self,
+        operation: Operation,
+        action: ActionRow,
+        lookup: Operation | None = None,
+        *,
+        metadata: bool,
+    ) -> None:
         self.operation = operation
         self.action = action
+        self.lookup = lookup
         self.metadata = metadata
 
     async def serve(self, runtime: RuntimeContext, payload: Json, call: Call) -> Json:
@@ -51,6 +60,10 @@ class ActionService:
             RaisedError: The service refuses the request, or the response reports a failure.
         """
         parameters = payload if type(payload) is dict else {}
+        if self.lookup is not None and self.action.lookup is not None:
+            cluster = {"ClusterId": parameters.get("ClusterId")}
+            listed = await _perform(self.lookup, cluster, call)
+            parameters = self.action.lookup.request(parameters, listed.fields)
         reply = await _perform(self.operation, self.action.prepare(parameters, call), call)
         result = self.action.shape(reply.fields)
         if self.metadata and isinstance(result, dict):

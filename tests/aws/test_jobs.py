@@ -23,12 +23,7 @@ Client = Callable[[str], Any]
 def test_every_action_has_a_row() -> None:
     """The table has the actions that AWS lists, with `.sync` where AWS has it."""
     own = {"apigateway:invoke", "http:invoke", "lambda:invoke"}
-    missing = {
-        "eks:call",
-        "eks:runJob",
-        "elasticmapreduce:modifyInstanceFleetByName",
-        "elasticmapreduce:modifyInstanceGroupByName",
-    }
+    missing = {"eks:call", "eks:runJob"}
     listed = {f"{name}:{action}" for name, each in optimized().items() for action in each}
     assert listed - ACTIONS.keys() == own | missing
     for label, row in ACTIONS.items():
@@ -46,6 +41,8 @@ def test_operations_of_a_row_exist(label: str) -> None:
     model = get_session().get_service_model(row.model or SERVICES[service].model)
     operation = row.operation or action[0].upper() + action[1:]
     names = [operation]
+    if row.lookup is not None:
+        names.append(row.lookup.operation)
     if row.job is not None:
         names += [row.job.describe, *([row.job.stop[0]] if row.job.stop else [])]
     assert set(names) <= set(model.operation_names)
@@ -324,6 +321,28 @@ def test_emr_cluster_and_step(aws: Integrations) -> None:
     output(aws, "elasticmapreduce:setClusterTerminationProtection", protect)
     ended = output(aws, "elasticmapreduce:terminateCluster.sync", {"ClusterId": made["ClusterId"]})
     assert ended["Cluster"]["Status"]["State"] == "TERMINATED"
+
+
+def test_emr_part_by_name() -> None:
+    """The id of a fleet or a group is looked up by its name."""
+
+    def answer(request: Received) -> Answer:
+        part = "InstanceFleets" if "Fleet" in request.headers["X-Amz-Target"] else "InstanceGroups"
+        return Answer({part: [{"Id": "i-1", "Name": "one"}, {"Id": "i-2", "Name": "two"}]})
+
+    with endpoint_server(answer) as (url, received):
+        aws = asl.aws.integrations(endpoint_url=url)
+        for part, change in (("Fleet", {"TargetSpotCapacity": 3}), ("Group", {"InstanceCount": 2})):
+            action = f"elasticmapreduce:modifyInstance{part}ByName"
+            parameters = {"ClusterId": "c", f"Instance{part}Name": "two"}
+            output(aws, action, {**parameters, f"Instance{part}": change})
+            parameters[f"Instance{part}Name"] = "three"
+            name, cause = failure(aws, action, parameters)
+            assert (name, "'three'" in cause) == ("EMR.InvalidRequestException", True)
+    assert [json.loads(received[index].body) for index in (1, 4)] == [
+        {"ClusterId": "c", "InstanceFleet": {"InstanceFleetId": "i-2", "TargetSpotCapacity": 3}},
+        {"ClusterId": "c", "InstanceGroups": [{"InstanceGroupId": "i-2", "InstanceCount": 2}]},
+    ]
 
 
 def test_emr_serverless_application(aws: Integrations) -> None:
