@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
-from benchmarks import blueprints, dialects, durability, workers, workloads
+from benchmarks import blueprints, dialects, durability, service, workers, workloads
 from benchmarks.workloads import Workload
 
 WORKLOADS = (
@@ -26,6 +26,7 @@ WORKLOADS = (
     *workers.WORKLOADS,
     *dialects.WORKLOADS,
     *blueprints.WORKLOADS,
+    *service.WORKLOADS,
 )
 
 REPEATS = 2
