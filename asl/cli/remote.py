@@ -2,8 +2,6 @@
 
 import json
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -38,6 +36,9 @@ def send(endpoint: str, operation: str, **request: Json) -> dict[str, Any]:
     Raises:
         AslError: The service refuses it, or does not answer.
     """
+    import urllib.error
+    import urllib.request
+
     if not endpoint.startswith(("http://", "https://")):
         raise AslError(f"--endpoint must be a URL such as {DEFAULT}, got {endpoint!r}")
     body = json.dumps({name: value for name, value in request.items() if value is not None})

@@ -245,7 +245,7 @@ def state_of(kind: str, field: str, *, present: bool) -> dict[str, Json]:
     if field in JSONATA:
         state["QueryLanguage"] = "JSONata"
         if kind == "Choice":
-            state["Choices"] = [{"Condition": "{% true %}", "Next": "Z"}]
+            state["Choices"] = [{"Condition": "{% $states.input.flag = 1 %}", "Next": "Z"}]
     given = {field: VALUES[field]}
     others = {} if (kind, field) == ("Approval", "Choices") else OTHERS.get(field, {})
     for each in (*given, *others):
@@ -470,7 +470,7 @@ def test_an_option_that_a_gate_does_not_offer_is_an_error(
     assert [each.severity for each in found] == ([] if lost is None else ["error"])
     if lost is not None:
         assert found[0].pointer == "/States/Ask/Options"
-        assert f"nobody can answer {lost} there" in found[0].message
+        assert f"the answer {lost} is not offered" in found[0].message
 
 
 # --------------------------------------------------------------------------------------------
