@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import asl
-from asl.checks.service_catalog import action_of
 from asl.cli.console import error_text, item_failures
 from asl.cli.state_paths import state_name
 from asl.core.document import Document
@@ -69,6 +68,8 @@ def _raised_at(error: BaseException) -> str | None:
 def _binding_hint(step: Step) -> str:
     if step.resource is None:
         return "bind it with --agent NAME=module:function or --agents FILE"
+    from asl.checks.service_catalog import action_of
+
     resource = step.resource
     code = "run its code with --functions TEMPLATE, " if ":lambda:" in resource else ""
     called = action_of(resource) is not None or is_function(resource)
