@@ -9,12 +9,16 @@ import pytest
 
 import asl
 from asl.dialects import load
+from asl.dialects.flujo.engine import ENGINE
 from asl.states.machines import nested_machines
 from tests.dialects.features import FEATURES
+from tests.dialects.law_cases import cases
 
 Json = Any
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
+EACH, COUNT = 3, 20
+"""One document of so many of the corpora, and the number of generated ones."""
 TASK: Json = {"Type": "Task", "Agent": "worker"}
 
 
@@ -65,6 +69,65 @@ def measured() -> Iterator[Any]:
 def ratio(document: Json) -> float:
     steps = asl.convert(document, "flujo").document["steps"]
     return len([*parts(steps)]) / elements(document)
+
+
+AS_IN_THE_DOCUMENT = {
+    *("FL-MISSING", "FL-UNREACHABLE", "FL-NO-END", "FL-DEAD-RULE", "FL-TEMPLATE", "V-ST-11"),
+}
+"""Findings about a blueprint that are about its document, too."""
+
+
+@pytest.mark.parametrize("source", ["asl", "amazon", "codemie", "contenox"])
+def test_a_written_blueprint_passes_the_rules_of_its_engine(source: str) -> None:
+    for case in cases(source, EACH, COUNT):
+        made = asl.convert(case.document, "flujo")
+        assert made.document["x-engine"] == ENGINE
+        findings = {each.code for each in asl.check(asl.load(made.text))} - AS_IN_THE_DOCUMENT
+        lost = {each.code for each in made.losses}
+        assert findings <= {"FL-ENGINE", "FL-NESTED"}, case.name
+        assert "FL-ENGINE" not in findings or lost & {"FL-COERCE", "FL-RESERVED"}, case.name
+        assert "FL-NESTED" not in findings or "FL-NESTED" in lost, case.name
+
+
+STEP: Json = {"name": "s", "uses": "agents.worker"}
+MACHINE: Json = {
+    "kind": "StateMachine",
+    "name": "m",
+    "start_state": "a",
+    "end_states": ["done"],
+    "states": {"a": [STEP]},
+    "transitions": [{"from": "*", "on": "failure", "to": "done"}],
+}
+
+
+def _when(text: str) -> Json:
+    rule = {"from": "a", "on": "success", "to": "done", "when": text}
+    return [{**MACHINE, "transitions": [rule, *MACHINE["transitions"]]}]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{**STEP, "sink_to": "scratchpad.x"}],
+        _when("context.scratchpad.x == 'a'"),
+        _when("'404' in context.code"),
+        _when("context.get('x') == 'a'"),
+        [MACHINE, {"name": "p", "agent": {"id": "flujo.builtins.passthrough"}}],
+        [
+            {
+                "kind": "conditional",
+                "name": "c",
+                "condition_expression": "previous_step",
+                "branches": {"a": [{"kind": "hitl", "name": "h", "message": "?"}]},
+            }
+        ],
+    ],
+)
+def test_a_named_engine_has_rules_of_its_own(steps: Json) -> None:
+    blueprint = {"steps": steps}
+    found = {each.code for each in asl.check(asl.load({**blueprint, "x-engine": ENGINE}))}
+    assert "FL-ENGINE" in found
+    assert "FL-ENGINE" not in {each.code for each in asl.check(asl.load(blueprint))}
 
 
 @pytest.mark.parametrize("document", [*measured()])

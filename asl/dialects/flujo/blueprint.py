@@ -195,6 +195,20 @@ class BlueprintStep:
         return None if self.value.get("default_branch") is None else self.body("default_branch")
 
     @property
+    def conditions(self) -> Iterator[tuple[str, str]]:
+        """The conditions of the step, with their places."""
+        if self.kind == "StateMachine":
+            yield from (
+                (rule.when, f"{rule.pointer}/when") for rule in self.machine.rules if rule.when
+            )
+        expression = self.value.get("condition_expression")
+        if self.kind == "conditional" and isinstance(expression, str):
+            yield expression, self.at("condition_expression")
+        over = self.spec.get("exit_expression") if self.kind == "loop" else None
+        if isinstance(over, str):
+            yield over, self.at("loop", "exit_expression")
+
+    @property
     def fallback(self) -> "BlueprintStep | None":
         found = self.value.get("fallback")
         return BlueprintStep(found, self.at("fallback")) if isinstance(found, dict) else None

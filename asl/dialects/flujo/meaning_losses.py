@@ -53,20 +53,8 @@ def meaning_losses(document: Document) -> Iterator[Finding]:
 # Conditions and texts ---------------------------------------------------------------------------
 
 
-def _conditions(step: BlueprintStep) -> Iterator[tuple[str, str]]:
-    """Yield the conditions of a step with their places."""
-    if step.kind == "StateMachine":
-        yield from ((rule.when, rule.pointer) for rule in step.machine.rules if rule.when)
-    expression = step.value.get("condition_expression")
-    if step.kind == "conditional" and isinstance(expression, str):
-        yield expression, step.at("condition_expression")
-    over = step.spec.get("exit_expression") if step.kind == "loop" else None
-    if isinstance(over, str):
-        yield over, step.at("loop", "exit_expression")
-
-
 def _of_conditions(step: BlueprintStep) -> Iterator[Finding]:
-    for text, place in _conditions(step):
+    for text, place in step.conditions:
         for node in ast.walk(compile_expression(text).tree):
             if not isinstance(node, ast.Compare):
                 continue

@@ -12,6 +12,7 @@ from asl.core.source import DEFAULT_LIMITS, Limits, Source
 from asl.core.values import Json
 from asl.dialects.flujo import rules, schema
 from asl.dialects.flujo.blueprint import Blueprint
+from asl.dialects.flujo.engine import of_engine
 from asl.dialects.flujo.imports import Linker
 from asl.dialects.flujo.machine import FlujoMachine, build_machine
 from asl.dialects.flujo.options import FlujoOptions
@@ -49,6 +50,7 @@ def read(
     if homes:
         foreign = replace(foreign, composition=Composition(foreign.value, {}, homes))
     raise_for_errors(foreign, findings)
+    findings += of_engine(blueprint)
     _ends(blueprint, options)
     made = build_machine(blueprint, options)
     findings += made.findings

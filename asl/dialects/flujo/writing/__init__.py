@@ -12,6 +12,7 @@ from asl.core.document import Document
 from asl.core.values import Json
 from asl.dialects import yaml_writer
 from asl.dialects.base import Coverage, WriterResult
+from asl.dialects.flujo.engine import ENGINE
 from asl.dialects.flujo.round_trip import imported, kept, restored
 from asl.dialects.flujo.writing.blueprint import written_steps
 from asl.dialects.flujo.writing.declarations import Declarations
@@ -89,7 +90,7 @@ def write(
 def _blueprint(
     document: Document, value: Mapping[str, Any], losses: Losses, declarations: Declarations
 ) -> dict[str, Json]:
-    made: dict[str, Json] = {"version": "0.1", "name": document.name}
+    made: dict[str, Json] = {"version": "0.1", "x-engine": ENGINE, "name": document.name}
     comment = value.get("Comment")
     if isinstance(comment, str):
         made["description"] = comment

@@ -7,6 +7,7 @@ from typing import Final
 from asl.core.diagnostics import Severity
 from asl.core.pointers import escape
 from asl.core.values import Json, compact
+from asl.dialects.flujo.engine import ENGINE
 from asl.dialects.flujo.writing.fallbacks import take_fallbacks
 from asl.dialects.flujo.writing.layout import WORKING, Layout, Names, fields_written
 from asl.dialects.flujo.writing.losses import Losses
@@ -24,6 +25,8 @@ NAME: Final = "workflow"
 _OWN: Final = "current_state|next_state"
 _RESERVED: Final = re.compile(rf"\"({_OWN})(?:\.\$)?\":|[.'\[]({_OWN})\b")
 """A field that a machine writes itself, as a key or in a path."""
+_REFUSED: Final = re.compile(r"\$(?:states\.input)?\.(?:context\.)?scratchpad\b")
+"""The field of the context that the engine does not allow."""
 
 
 def written_steps(flow: Flow, losses: Losses) -> list[Json]:
@@ -44,6 +47,9 @@ class _Writer:
             for key in unwritten(each.state):
                 place = f"{each.pointer}/{escape(key)}"
                 self.losses.add("FL-META", f"a blueprint has no {key!r}", place, at_key=True)
+            if _REFUSED.search(compact(each.state)):
+                message = f"engine {ENGINE} refuses a context with 'scratchpad'"
+                self.losses.add("FL-RESERVED", message, each.pointer, at_key=True)
             if each.kind != "Task" and "Retry" in each.state:
                 message = "only a step that calls an agent is retried"
                 self.losses.add("FL-RETRY", message, f"{each.pointer}/Retry", at_key=True)
@@ -86,7 +92,7 @@ class _Writer:
         for step in layout.flow.steps.values():
             found = _RESERVED.search(compact(step.state))
             if found is not None:
-                message = f"a machine keeps where it stands in {found[1] or found[2]!r}"
+                message = f"a machine stores its position in {found[1] or found[2]!r}"
                 self.losses.add("FL-RESERVED", message, step.pointer, at_key=True)
 
     def _output(self, layout: Layout, given: Path, steps: list[Json]) -> None:

@@ -219,7 +219,7 @@ class ConditionPrinter:
         if not isinstance(right, Literal | Items) and not shaped:
             self.report("FL-COERCE", _LISTS)
         if isinstance(left, Literal) and isinstance(left.value, str):
-            return f"{left.value!r} {word} {self._value(right)}"
+            return f"{self._literal(left.value)} {word} {self._value(right)}"
         return f"{self._value(left)} {word} {self._value(right)}"
 
     def _matched(self, value: Term, pattern: str, *, counts: bool) -> str:
@@ -234,7 +234,7 @@ class ConditionPrinter:
                 test = f"{shown}.endswith({text!r})"
             case ["", text, ""]:
                 self.report("FL-COERCE", _LISTS)
-                return f"{text!r} in {shown}"
+                return f"{self._literal(text)} in {shown}"
             case _:
                 raise Unprintable(f"a condition knows no pattern like {pattern!r}")
         if counts:

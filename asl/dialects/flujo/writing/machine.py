@@ -15,6 +15,8 @@ from asl.dialects.transitions import find_cycle
 __all__ = ["MachineWriter"]
 
 _FAILED: Final = "a state has failed"
+_ALL: Final = frozenset(("States.ALL", "States.TaskFailed"))
+"""Names of errors that a rule without a condition catches."""
 
 
 class MachineWriter:
@@ -88,6 +90,8 @@ class MachineWriter:
         self.states[step.name] = made[0] if len(made) == 1 else [*made]
         for handler in step.handlers:
             self._handler(step, handler)
+            if not _ALL.isdisjoint(handler.errors):
+                break
         if step.kind != "Approval":
             self._exits(step.name, step)
             return
@@ -151,7 +155,7 @@ class MachineWriter:
     def _handler(self, step: WorkStep, handler: Handler) -> None:
         message = "of an error only the message is left, in output.last_step.feedback"
         self.losses.add("FL-ERROR", message, handler.pointer)
-        if {"States.ALL", "States.TaskFailed"} & {*handler.errors}:
+        if not _ALL.isdisjoint(handler.errors):
             self._rule(step.name, "failure", handler.target)
             return
         tests = (f"{each!r} in output.last_step.feedback" for each in handler.errors)
