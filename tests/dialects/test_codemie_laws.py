@@ -23,8 +23,8 @@ from asl.dialects.codemie.functions.placeholders import fill
 from asl.dialects.codemie.reader import read
 from asl.dialects.codemie.round_trip import restored
 from asl.dialects.codemie.writing.expressions import Expressions
-from asl.dialects.codemie.writing.names import Output
-from asl.dialects.terms import INPUT, Path
+from asl.dialects.codemie.writing.names import OutputNames
+from asl.dialects.terms import INPUT, DataPath
 from asl.dialects.terms.jsonata import print_jsonata
 from asl.dialects.terms.jsonpath import read_rule
 from asl.dialects.yaml_writer import to_yaml
@@ -89,7 +89,7 @@ def test_a_condition_as_a_term_decides_like_the_original(condition: str, output:
     assume(coerce_literals(output) == output)
     ordered = any(sign in condition for sign in "<>")
     assume(not (ordered and any(type(each) is bool for each in output.values())))
-    term = condition_term(condition, lambda steps: Path(INPUT, ("answer", *steps)))
+    term = condition_term(condition, lambda steps: DataPath(INPUT, ("answer", *steps)))
     said = print_jsonata(term)
     assume(said is not None)
     made = decided({"Condition": f"{{% {said} %}}"}, {"answer": output})
@@ -108,7 +108,7 @@ def test_a_rule_as_a_condition_decides_like_the_original(
     rule = data.draw(rules(OPERANDS | operands))
     a, b, d = (data.draw(values(scalars)) for _ in range(3))
     output = {"a": a, "b": b, "c": {"d": d}}
-    said = Expressions(Output(("r",))).condition(read_rule(rule))
+    said = Expressions(OutputNames(("r",))).condition(read_rule(rule))
     assert holds(said, output) == decided(rule, {"r": output}), said
 
 

@@ -6,15 +6,15 @@ import pytest
 
 import asl
 from asl.dialects.codemie.writing.expressions import Expressions, Unsayable
-from asl.dialects.codemie.writing.names import Extracted, Names, Output
+from asl.dialects.codemie.writing.names import Extracted, OutputNames, ValueNames
 from asl.dialects.terms.jsonpath import read_rule
 from tests.dialects.law import each_loss
 
 Json = Any
 
 
-def said(rule: Json, names: Names | None = None) -> tuple[str, set[str]]:
-    expressions = Expressions(names or Output(("r",)))
+def said(rule: Json, names: ValueNames | None = None) -> tuple[str, set[str]]:
+    expressions = Expressions(names or OutputNames(("r",)))
     try:
         text = expressions.condition(read_rule(rule))
     except Unsayable as fault:

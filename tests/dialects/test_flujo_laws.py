@@ -22,7 +22,7 @@ from asl.dialects.flujo.reader import read
 from asl.dialects.flujo.round_trip import restored
 from asl.dialects.flujo.writing.conditions import ConditionPrinter, Unprintable
 from asl.dialects.flujo.writing.places import CONTEXT, resolve
-from asl.dialects.terms import INPUT, Path
+from asl.dialects.terms import INPUT, DataPath
 from asl.dialects.terms.jsonpath import read_rule
 from tests.dialects.choosing import BOOLEAN, NUMERIC, OPERANDS, decided, rules, values
 from tests.dialects.spoilt import read_or_refused, spoilt
@@ -45,7 +45,7 @@ def test_a_rule_as_a_condition_without_loss_decides_like_the_original(data: st.D
     losses: list[str] = []
     printer = ConditionPrinter(lambda code, message: losses.append(code))
     try:
-        said = printer.print(resolve(read_rule(rule), {INPUT: Path(CONTEXT)}))
+        said = printer.print(resolve(read_rule(rule), {INPUT: DataPath(CONTEXT)}))
     except Unprintable:
         assume(False)
     assume(not losses)

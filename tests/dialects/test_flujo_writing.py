@@ -8,7 +8,7 @@ import pytest
 import asl
 from asl.dialects.flujo.writing.conditions import ConditionPrinter, Unprintable
 from asl.dialects.flujo.writing.places import CONTEXT, resolve
-from asl.dialects.terms import INPUT, Path
+from asl.dialects.terms import INPUT, DataPath
 from asl.dialects.terms.jsonpath import read_rule
 from tests.dialects.test_convert import REFUND
 
@@ -289,7 +289,7 @@ def said(rule: Json) -> tuple[str, set[str]]:
     codes: set[str] = set()
     printer = ConditionPrinter(lambda code, message: codes.add(code))
     try:
-        text = printer.print(resolve(read_rule(rule), {INPUT: Path(CONTEXT)}))
+        text = printer.print(resolve(read_rule(rule), {INPUT: DataPath(CONTEXT)}))
     except Unprintable:
         return "", codes
     return text, codes

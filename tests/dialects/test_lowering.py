@@ -14,8 +14,8 @@ from asl.dialects.terms import (
     INPUT,
     RESULT,
     Comparison,
+    DataPath,
     Literal,
-    Path,
     Placement,
     Record,
     placement,
@@ -47,19 +47,19 @@ def test_stages_of_a_jsonpath_state_become_two_terms() -> None:
         ResultPath="$.out",
     )
     step = lower(machine("A", A=state)).steps["A"]
-    assert step.input == Record(None, (("p", Path(INPUT, ("in", "q"))),))
+    assert step.input == Record(None, (("p", DataPath(INPUT, ("in", "q"))),))
     assert placement(step.output) == Placement(
-        ("out",), Record(None, (("r", Path(RESULT, ("s",))),))
+        ("out",), Record(None, (("r", DataPath(RESULT, ("s",))),))
     )
 
 
 @pytest.mark.parametrize(
     ("fields", "placed"),
     [
-        ({}, Placement((), Path(RESULT))),
+        ({}, Placement((), DataPath(RESULT))),
         ({"ResultPath": None}, None),
-        ({"ResultPath": "$.a.b"}, Placement(("a", "b"), Path(RESULT))),
-        ({"ResultPath": "$.a", "OutputPath": "$.a.x"}, Placement((), Path(RESULT, ("x",)))),
+        ({"ResultPath": "$.a.b"}, Placement(("a", "b"), DataPath(RESULT))),
+        ({"ResultPath": "$.a", "OutputPath": "$.a.x"}, Placement((), DataPath(RESULT, ("x",)))),
         ({"OutputPath": None}, Placement((), Literal({}))),
     ],
 )
@@ -82,7 +82,7 @@ def test_handler_hands_on_the_error() -> None:
     state = task(Catch=[{"ErrorEquals": ["E"], "ResultPath": "$.e", "Next": "A"}])
     (caught,) = lower(machine("A", A=state)).steps["A"].handlers
     assert (caught.errors, caught.target, caught.pointer) == (("E",), "A", "/States/A/Catch/0")
-    assert placement(caught.output) == Placement(("e",), Path("error"))
+    assert placement(caught.output) == Placement(("e",), DataPath("error"))
 
 
 def test_choice_is_folded_into_the_step_in_front() -> None:
@@ -91,7 +91,9 @@ def test_choice_is_folded_into_the_step_in_front() -> None:
     step = flow.steps["A"]
     assert step.choice == "/States/C"
     assert [each.target for each in step.exits] == ["B", "D"]
-    assert step.exits[0].condition == Comparison("=", Path(INPUT, ("x",)), Literal("B"), "string")
+    assert step.exits[0].condition == Comparison(
+        "=", DataPath(INPUT, ("x",)), Literal("B"), "string"
+    )
     assert step.exits[0].pointer == "/States/C/Choices/0"
 
 
@@ -306,10 +308,10 @@ def test_approval_merges_its_decision_into_the_data() -> None:
     state = {"Type": "Approval", "Prompt": "Go?", "Choices": [rule], "Next": "B"}
     step = lower(machine("A", A=state, B=task())).steps["A"]
     assert isinstance(step.output, Record)
-    assert step.output.base == Path(INPUT)
-    assert dict(step.output.members)["approval"] == Path(RESULT, ("approval",))
+    assert step.output.base == DataPath(INPUT)
+    assert dict(step.output.members)["approval"] == DataPath(RESULT, ("approval",))
     assert step.exits[0].condition == Comparison(
-        "=", Path(RESULT, ("approval",)), Literal("hold"), "string"
+        "=", DataPath(RESULT, ("approval",)), Literal("hold"), "string"
     )
 
 
@@ -317,9 +319,9 @@ def test_rule_of_an_approval_reads_its_decision_at_result_path() -> None:
     rule = {"Variable": "$.r.approval", "StringEquals": "hold", "Next": "B"}
     state = {"Type": "Approval", "Prompt": "Go?", "ResultPath": "$.r", "Choices": [rule]}
     step = lower(machine("A", A={**state, "Next": "B"}, B=task())).steps["A"]
-    assert placement(step.output) == Placement(("r",), Path(RESULT))
+    assert placement(step.output) == Placement(("r",), DataPath(RESULT))
     assert step.exits[0].condition == Comparison(
-        "=", Path(RESULT, ("approval",)), Literal("hold"), "string"
+        "=", DataPath(RESULT, ("approval",)), Literal("hold"), "string"
     )
 
 

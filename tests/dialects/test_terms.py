@@ -10,15 +10,15 @@ import asl
 from asl.dialects.terms import (
     INPUT,
     RESULT,
-    Call,
     Choose,
     Comparison,
+    DataPath,
     Exists,
+    FunctionCall,
     Items,
     Literal,
     Logic,
     Negation,
-    Path,
     Placement,
     Record,
     Term,
@@ -39,7 +39,7 @@ from asl.dialects.terms.jsonpath import read_expression, read_path, read_rule, r
 pytestmark = pytest.mark.quick
 
 PATHS = st.builds(
-    lambda root, steps: Path(root, tuple(steps)),
+    lambda root, steps: DataPath(root, tuple(steps)),
     st.sampled_from([INPUT, RESULT, "$v", "item", "index", "context"]),
     st.lists(st.sampled_from(["a", "b c", "and", 0, -1]), max_size=3),
 )
@@ -58,7 +58,7 @@ def _conditions(inner: st.SearchStrategy[Term]) -> st.SearchStrategy[Term]:
         st.builds(lambda one, other: merge(one, Record(None, (("m", other),))), PATHS, inner),
         st.builds(lambda parts: Items(tuple(parts)), st.lists(PATHS, min_size=1, max_size=3)),
         st.builds(
-            lambda name, one, other: Call(name, (one, other)),
+            lambda name, one, other: FunctionCall(name, (one, other)),
             st.sampled_from([*"+-*/%", "contains", "append"]),
             PATHS,
             inner,
@@ -80,33 +80,33 @@ def test_printed_term_reads_as_itself(term: Term) -> None:
 @pytest.mark.parametrize(
     ("expression", "term"),
     [
-        ("$states.input.a.b[0]", Path(INPUT, ("a", "b", 0))),
-        ("$states.context.Map.Item.Value.id", Path("item", ("id",))),
-        ("$states.errorOutput.Error", Path("error", ("Error",))),
-        ("$states.context.Execution.Id", Path("context", ("Execution", "Id"))),
-        ("$v.x", Path("$v", ("x",))),
+        ("$states.input.a.b[0]", DataPath(INPUT, ("a", "b", 0))),
+        ("$states.context.Map.Item.Value.id", DataPath("item", ("id",))),
+        ("$states.errorOutput.Error", DataPath("error", ("Error",))),
+        ("$states.context.Execution.Id", DataPath("context", ("Execution", "Id"))),
+        ("$v.x", DataPath("$v", ("x",))),
         (
             "'a ' & $states.input.b & ' c'",
-            Text((Literal("a "), Path(INPUT, ("b",)), Literal(" c"))),
+            Text((Literal("a "), DataPath(INPUT, ("b",)), Literal(" c"))),
         ),
-        ("$string($v)", Text((Path("$v"),))),
+        ("$string($v)", Text((DataPath("$v"),))),
         (
             "$states.input.(a = 'x' and b > 1)",
             Logic(
                 "and",
                 (
-                    Comparison("=", Path(INPUT, ("a",)), Literal("x")),
-                    Comparison(">", Path(INPUT, ("b",)), Literal(1)),
+                    Comparison("=", DataPath(INPUT, ("a",)), Literal("x")),
+                    Comparison(">", DataPath(INPUT, ("b",)), Literal(1)),
                 ),
             ),
         ),
         (
             "$type($v) = 'number' and $v < 5",
-            Comparison("<", Path("$v"), Literal(5), "number"),
+            Comparison("<", DataPath("$v"), Literal(5), "number"),
         ),
         (
             "$merge([$states.input, {'a': $states.result}])",
-            Record(Path(INPUT), (("a", Path(RESULT)),)),
+            Record(DataPath(INPUT), (("a", DataPath(RESULT)),)),
         ),
         ("$states.input.x[y = 1]", Unknown("$states.input.x[y = 1]")),
         ("a.b", Unknown("a.b")),
@@ -123,16 +123,18 @@ def test_jsonata_expression_is_read(expression: str, term: Term) -> None:
 def test_field_keeps_what_is_written_out() -> None:
     assert read_field({"a": [1, "{% no"], "b": {}}) == Literal({"a": [1, "{% no"], "b": {}})
     assert read_field({"a": "{% $v %}", "b": 1}) == Record(
-        None, (("a", Path("$v")), ("b", Literal(1)))
+        None, (("a", DataPath("$v")), ("b", Literal(1)))
     )
-    assert read_field(["{% $v %}"]) == Items((Path("$v"),))
+    assert read_field(["{% $v %}"]) == Items((DataPath("$v"),))
 
 
 def test_meaning_replaces_the_call_of_a_function() -> None:
     meanings = {"own_text": lambda arguments: concatenate(Literal("<"), *arguments, Literal(">"))}
-    assert read_jsonata("$own_text($v)", meanings) == Text((Literal("<"), Path("$v"), Literal(">")))
+    assert read_jsonata("$own_text($v)", meanings) == Text(
+        (Literal("<"), DataPath("$v"), Literal(">"))
+    )
     assert read_jsonata("$own_text($v) = 'x'", meanings) == Comparison(
-        "=", Text((Literal("<"), Path("$v"), Literal(">"))), Literal("x")
+        "=", Text((Literal("<"), DataPath("$v"), Literal(">"))), Literal("x")
     )
 
 
@@ -142,13 +144,13 @@ def test_meaning_replaces_the_call_of_a_function() -> None:
 @pytest.mark.parametrize(
     ("template", "term"),
     [
-        ({"a.$": "$.b", "c": 1}, Record(None, (("a", Path(INPUT, ("b",))), ("c", Literal(1))))),
+        ({"a.$": "$.b", "c": 1}, Record(None, (("a", DataPath(INPUT, ("b",))), ("c", Literal(1))))),
         ({"a": [{"b.$": "$$.Map.Item.Value"}]}, None),
         ({"a": 1}, Literal({"a": 1})),
     ],
 )
 def test_payload_template_is_read(template: Any, term: Term | None) -> None:
-    inner = Record(None, (("a", Items((Record(None, (("b", Path("item")),)),))),))
+    inner = Record(None, (("a", Items((Record(None, (("b", DataPath("item")),)),))),))
     assert read_template(template) == (inner if term is None else term)
 
 
@@ -157,14 +159,14 @@ def test_payload_template_is_read(template: Any, term: Term | None) -> None:
     [
         (
             "States.Format('a {} b', $.x)",
-            concatenate(Literal("a "), Path(INPUT, ("x",)), Literal(" b")),
+            concatenate(Literal("a "), DataPath(INPUT, ("x",)), Literal(" b")),
         ),
-        ("States.Format('{}', $.x)", Text((Path(INPUT, ("x",)),))),
-        ("States.MathAdd($.n, 1)", Call("+", (Path(INPUT, ("n",)), Literal(1)))),
-        ("States.ArrayGetItem($.a, 2)", Path(INPUT, ("a", 2))),
+        ("States.Format('{}', $.x)", Text((DataPath(INPUT, ("x",)),))),
+        ("States.MathAdd($.n, 1)", FunctionCall("+", (DataPath(INPUT, ("n",)), Literal(1)))),
+        ("States.ArrayGetItem($.a, 2)", DataPath(INPUT, ("a", 2))),
         ("States.Hash($.a, 'MD5')", Unknown("States.Hash($.a, 'MD5')")),
         ("$.a[*]", Unknown("$.a[*]")),
-        ("$v.x", Path("$v", ("x",))),
+        ("$v.x", DataPath("$v", ("x",))),
     ],
 )
 def test_path_or_intrinsic_is_read(expression: str, term: Term) -> None:
@@ -220,31 +222,33 @@ def test_choice_rule_decides_as_its_term(rule: Any, a: Any, b: Any) -> None:
 
 
 def test_put_grows_the_data_around_a_place() -> None:
-    put_once = put(Path(INPUT), ("a", "b"), Path(RESULT))
+    put_once = put(DataPath(INPUT), ("a", "b"), DataPath(RESULT))
     assert put_once == Record(
-        Path(INPUT), (("a", Record(Path(INPUT, ("a",)), (("b", Path(RESULT)),))),)
+        DataPath(INPUT), (("a", Record(DataPath(INPUT, ("a",)), (("b", DataPath(RESULT)),))),)
     )
-    assert member(put_once, ("a", "b", "c")) == Path(RESULT, ("c",))
-    assert member(put_once, ("a", "x")) == Path(INPUT, ("a", "x"))
-    assert placement(put_once) == Placement(("a", "b"), Path(RESULT))
+    assert member(put_once, ("a", "b", "c")) == DataPath(RESULT, ("c",))
+    assert member(put_once, ("a", "x")) == DataPath(INPUT, ("a", "x"))
+    assert placement(put_once) == Placement(("a", "b"), DataPath(RESULT))
 
 
 def test_placement_of_the_whole_output() -> None:
-    assert placement(Path(INPUT)) is None
-    assert placement(Path(RESULT)) == Placement((), Path(RESULT))
-    two = put(put(Path(INPUT), ("a",), Literal(1)), ("b",), Literal(2))
+    assert placement(DataPath(INPUT)) is None
+    assert placement(DataPath(RESULT)) == Placement((), DataPath(RESULT))
+    two = put(put(DataPath(INPUT), ("a",), Literal(1)), ("b",), Literal(2))
     assert placement(two) == Placement((), two)
 
 
 def test_replace_resolves_members_and_joins_texts() -> None:
-    given_ = concatenate(Literal("a"), Path(INPUT, ("x",)))
-    found = replace(given_, lambda each: Literal("b") if isinstance(each, Path) else None)
+    given_ = concatenate(Literal("a"), DataPath(INPUT, ("x",)))
+    found = replace(given_, lambda each: Literal("b") if isinstance(each, DataPath) else None)
     assert found == Literal("ab")
-    assert [*walk(given_)] == [given_, Literal("a"), Path(INPUT, ("x",))]
+    assert [*walk(given_)] == [given_, Literal("a"), DataPath(INPUT, ("x",))]
 
 
 def test_missing_member_of_a_literal_is_looked_up() -> None:
-    assert member(Literal({"a": 1}), ("b",)) == Call("lookup", (Literal({"a": 1}), Literal("b")))
+    assert member(Literal({"a": 1}), ("b",)) == FunctionCall(
+        "lookup", (Literal({"a": 1}), Literal("b"))
+    )
     assert member(Literal({"a": [1]}), ("a", 0)) == Literal(1)
 
 
@@ -276,6 +280,6 @@ def test_functions_of_a_dialect_are_expanded() -> None:
 
 
 def test_replaced_base_of_a_record_takes_its_members() -> None:
-    grown = Record(Path(INPUT), (("b", Literal(2)),))
-    found = replace(grown, lambda each: Literal({"a": 1}) if each == Path(INPUT) else None)
+    grown = Record(DataPath(INPUT), (("b", Literal(2)),))
+    found = replace(grown, lambda each: Literal({"a": 1}) if each == DataPath(INPUT) else None)
     assert found == Record(None, (("a", Literal(1)), ("b", Literal(2))))

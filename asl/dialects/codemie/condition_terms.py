@@ -12,15 +12,15 @@ from asl.core.errors import ExpressionFault
 from asl.dialects.codemie.conditions import equals
 from asl.dialects.codemie.functions.conditions import COMPARISONS, parse
 from asl.dialects.terms import (
-    Call,
     Choose,
     Comparison,
+    DataPath,
     Exists,
+    FunctionCall,
     Items,
     Literal,
     Logic,
     Negation,
-    Path,
     Record,
     Term,
     Text,
@@ -132,7 +132,7 @@ class _Terms:
         if not _is_text_literal(part) or not isinstance(part, Literal) or "*" in str(part.value):
             raise _NoTerm
         pattern = f"{part.value}*" if name == "startswith" else f"*{part.value}"
-        matched = Call("matches", (value, Literal(pattern.replace("\\", "\\\\"))))
+        matched = FunctionCall("matches", (value, Literal(pattern.replace("\\", "\\\\"))))
         return _Decision(matched, [*_there(value), _is_text(_bare(value))])
 
     def contained(self, part: Term, whole: Term) -> _Decision:
@@ -142,9 +142,9 @@ class _Terms:
             return _Decision(Comparison("in", part, whole), there)
         if not isinstance(part, Literal) or not isinstance(part.value, str):
             return _Decision(Comparison("in", part, whole), there)
-        within = _all([_is_text(_bare(whole)), Call("contains", (whole, part))])
+        within = _all([_is_text(_bare(whole)), FunctionCall("contains", (whole, part))])
         if _bare(whole) != whole:
-            return _Decision(Call("contains", (whole, part)), there)
+            return _Decision(FunctionCall("contains", (whole, part)), there)
         return _Decision(Logic("or", (within, Comparison("in", part, whole))), there)
 
     def comparisons(self, node: ast.Compare) -> Iterator[_Decision]:
@@ -199,10 +199,14 @@ class _Terms:
                     return found
                 return Choose(Exists(found), found, self.value(more[0]))
             case ast.Call(ast.Attribute(value=holder, attr=name), []) if name in _SHAPED:
-                return Call(_SHAPED[name], (self.value(holder),))
+                return FunctionCall(_SHAPED[name], (self.value(holder),))
             case ast.Call(ast.Name(id="len"), [counted]):
                 whole = self.value(counted)
-                return Choose(_is_text(whole), Call("length", (whole,)), Call("count", (whole,)))
+                return Choose(
+                    _is_text(whole),
+                    FunctionCall("length", (whole,)),
+                    FunctionCall("count", (whole,)),
+                )
             case ast.Call(ast.Name(id="str"), [shown]):
                 return Text((self.value(shown),))
             case ast.BoolOp() | ast.Compare() | ast.UnaryOp(op=ast.Not()):
@@ -235,7 +239,7 @@ def _computed(op: type[ast.operator], left: Term, right: Term) -> Term:
         if op is not ast.Add:
             raise _NoTerm
         return concatenate(left, right)
-    return Call(_ARITHMETIC[op], (left, right))
+    return FunctionCall(_ARITHMETIC[op], (left, right))
 
 
 def _is_text_literal(term: Term) -> bool:
@@ -248,7 +252,7 @@ def _is_text(value: Term) -> Term:
 
 def _bare(value: Term) -> Term:
     """Return the text that another one is a form of."""
-    while isinstance(value, Call) and value.function in _SHAPED.values():
+    while isinstance(value, FunctionCall) and value.function in _SHAPED.values():
         value = value.arguments[0]
     return value
 
@@ -258,7 +262,7 @@ def _ordered(sign: str, left: Term, right: Term) -> _Decision:
     kinds = [_KINDS.get(type(each.value)) for each in (left, right) if isinstance(each, Literal)]
     if kinds and (kinds[0] is None or len({*kinds}) > 1):
         return _Decision(Literal(False), [Literal(False)])
-    read = [each for each in (left, right) if isinstance(each, Path)]
+    read = [each for each in (left, right) if isinstance(each, DataPath)]
     guards = _guards(left, right)
     if kinds:
         fits = [_is_kind(each, str(kinds[0])) for each in read]
@@ -266,7 +270,7 @@ def _ordered(sign: str, left: Term, right: Term) -> _Decision:
             Comparison(sign, left, right, kinds[0] if read else None), [*guards, *fits]
         )
     if len(read) == 2:
-        types = [Call("type", (each,)) for each in read]
+        types = [FunctionCall("type", (each,)) for each in read]
         guards.append(Comparison("=", types[0], types[1]))
     compared = _all([*guards, Comparison(sign, left, right)])
     return _Decision(compared, [*_there(left, right), *guards])
@@ -295,11 +299,11 @@ def _truth(value: Term) -> Term:
     match value:
         case Literal(held):
             return Literal(bool(held))
-        case Choose(_, Call("length"), Call("count")):
+        case Choose(_, FunctionCall("length"), FunctionCall("count")):
             return Comparison(">", value, Literal(0))
         case Comparison() | Logic() | Negation() | Exists():
             return value
-    return Call("boolean", (value,))
+    return FunctionCall("boolean", (value,))
 
 
 def _all(tests: list[Term]) -> Term:
@@ -328,21 +332,25 @@ def _guards(*terms: Term) -> list[Term]:
     found: list[Term] = []
     for each in (one for term in terms for one in walk(term)):
         match each:
-            case Call(name, (value, *_)) if name in (*_SHAPED.values(), "matches", "contains"):
+            case FunctionCall(name, (value, *_)) if name in (
+                *_SHAPED.values(),
+                "matches",
+                "contains",
+            ):
                 found.append(_is_text(_bare(value)))
-            case Call("boolean", (value,)):
+            case FunctionCall("boolean", (value,)):
                 found += _there(value)
-            case Call(name, operands) if name in _ARITHMETIC.values():
-                found += [_is_kind(one, "number") for one in operands if isinstance(one, Path)]
-            case Choose(_, Call("length"), Call("count", (value,))):
+            case FunctionCall(name, operands) if name in _ARITHMETIC.values():
+                found += [_is_kind(one, "number") for one in operands if isinstance(one, DataPath)]
+            case Choose(_, FunctionCall("length"), FunctionCall("count", (value,))):
                 found.append(Exists(value))
     return found
 
 
 def _is_kind(value: Term, kind: str) -> Term:
-    return Comparison("=", Call("type", (value,)), Literal(kind))
+    return Comparison("=", FunctionCall("type", (value,)), Literal(kind))
 
 
-def _read(term: Term) -> list[Path]:
+def _read(term: Term) -> list[DataPath]:
     """Return the values that a term reads, each once."""
     return [*dict.fromkeys(paths_of(term))]

@@ -40,8 +40,8 @@ class CodemieMachine(NamedTuple):
     """The state of the workflow to which each of the machine belongs."""
 
 
-class MachineScope(NamedTuple):
-    """The scope of a machine: the states that end it, and whether it runs for an item."""
+class RegionScope(NamedTuple):
+    """The part of a workflow for one machine: its end, whether it runs for an item, its depth."""
 
     stop: str = END
     item: bool = False
@@ -51,7 +51,7 @@ class MachineScope(NamedTuple):
 def build_machine(config: Config, options: CodemieOptions = DEFAULT) -> CodemieMachine:
     """Build the machine of a workflow without errors."""
     builder = _Builder(config, options)
-    machine = builder.machine(config.start.id, MachineScope())
+    machine = builder.machine(config.start.id, RegionScope())
     findings = [*builder.findings, *builder.tasks.findings]
     reached = frozenset(builder.reached)
     return CodemieMachine(machine, builder.origins, reached, findings, builder.owners)
@@ -92,16 +92,16 @@ class _Builder:
         self.origins.append((value, pointer))
         return value
 
-    def machine(self, start: str, scope: MachineScope, *, asked: bool = False) -> dict[str, Json]:
+    def machine(self, start: str, scope: RegionScope, *, asked: bool = False) -> dict[str, Json]:
         """Build the machine that begins with a state; *asked* says that its gate is behind us."""
         return _Machine(self, scope).build_machine(start, asked)
 
-    def parted(self, state: CodemieState, scope: MachineScope) -> dict[str, Json]:
+    def parted(self, state: CodemieState, scope: RegionScope) -> dict[str, Json]:
         """Build the machine of an iteration whose first state forks."""
         return _Machine(self, scope).parted(state)
 
     def fits(
-        self, state: CodemieState, heads: Iterable[str], stop: str, scope: MachineScope
+        self, state: CodemieState, heads: Iterable[str], stop: str, scope: RegionScope
     ) -> bool:
         """Whether the states from *heads* on can stand in a machine of their own."""
         if state.id in self.graph.reachable(heads, stop) or scope.depth >= MAX_DEPTH:
@@ -153,7 +153,7 @@ class _Builder:
 class _Machine:
     """One machine under construction."""
 
-    def __init__(self, builder: _Builder, scope: MachineScope) -> None:
+    def __init__(self, builder: _Builder, scope: RegionScope) -> None:
         self.builder = builder
         self.config = builder.config
         self.scope = scope
@@ -312,7 +312,7 @@ class _Machine:
         for each in sorted(builder.graph.reachable(heads, meeting)):
             if builder.graph.entries[each] > 1:
                 builder.waits(each, meeting)
-        inner = MachineScope(meeting, scope.item, scope.depth + 1)
+        inner = RegionScope(meeting, scope.item, scope.depth + 1)
         self.states[name] = fork = self.written(
             state,
             {
@@ -372,7 +372,7 @@ class _Machine:
         )
         if "max_concurrency" in self.config.value:
             each["MaxConcurrency"] = self.config.value["max_concurrency"]
-        inner = MachineScope(meeting, True, scope.depth + 1)
+        inner = RegionScope(meeting, True, scope.depth + 1)
         made["Next"] = name
         if worker is None:
             each["ItemProcessor"] = builder.parted(state, inner)

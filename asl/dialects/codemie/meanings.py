@@ -16,16 +16,16 @@ from asl.dialects.codemie.functions.placeholders import find_placeholders
 from asl.dialects.codemie.template_terms import template_term
 from asl.dialects.terms import (
     NOTHING,
-    Call,
     Choose,
     Comparison,
+    DataPath,
     Exists,
+    FunctionCall,
     Items,
     Literal,
     Logic,
     Meanings,
     Negation,
-    Path,
     Record,
     Step,
     Term,
@@ -168,7 +168,7 @@ def _stored(arguments: Arguments) -> Term:
         return merge(base, result)
     appends = flags.get("append_to_context") and key == flags.get("output_key")
     if appends and not flags.get("item"):
-        result = Call("append", (member(data, (key,)), Items((result,))))
+        result = FunctionCall("append", (member(data, (key,)), Items((result,))))
     return put(base, (key,), result)
 
 
@@ -178,9 +178,9 @@ def _items(arguments: Arguments) -> Term:
     if not source:
         return Unknown("items")
     answer, way = _output((data, *source)), str(_json(key))
-    begins = (Call("matches", (answer, Literal(f"{each}*"))) for each in "[{")
+    begins = (FunctionCall("matches", (answer, Literal(f"{each}*"))) for each in "[{")
     is_json = Logic("and", (_is(answer, "string"), Logic("or", tuple(begins))))
-    ways = (_listed(each, way) for each in (Call("parse", (answer,)), answer))
+    ways = (_listed(each, way) for each in (FunctionCall("parse", (answer,)), answer))
     return Items((Choose(is_json, *ways),))
 
 
@@ -192,7 +192,7 @@ def _listed(value: Term, way: str) -> Term:
 
 
 def _is(value: Term, kind: str) -> Term:
-    return Comparison("=", Call("type", (value,)), Literal(kind))
+    return Comparison("=", FunctionCall("type", (value,)), Literal(kind))
 
 
 def _branch(arguments: Arguments) -> Term:
@@ -205,12 +205,12 @@ def _joined(arguments: Arguments) -> Term:
     keys = _json(more[0]) if more else []
     if not keys:
         return merge(data, results)
-    if not isinstance(results, Path):
+    if not isinstance(results, DataPath):
         return Unknown("branches")
     found = data
     for index, key in enumerate(keys):
         if isinstance(key, str):
-            collected = Items((Path(results.root, (*results.steps, key)),))
+            collected = Items((DataPath(results.root, (*results.steps, key)),))
             found = put(found, (key,), collected)
         else:
             for each in key:

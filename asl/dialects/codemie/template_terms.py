@@ -10,16 +10,16 @@ from asl.dialects.codemie.functions.template_syntax import (
     Constant,
     Expression,
     Node,
-    Operation,
-    Output,
+    TemplateOperation,
+    TemplateOutput,
     Variable,
     parse_template,
 )
 from asl.dialects.terms import (
-    Call,
     Choose,
     Comparison,
     Exists,
+    FunctionCall,
     Literal,
     Logic,
     Negation,
@@ -76,7 +76,7 @@ class _Terms:
         match node:
             case str(text):
                 return Literal(text)
-            case Output(value):
+            case TemplateOutput(value):
                 return self.value(value)
             case Condition(test, body, otherwise):
                 return Choose(self.condition(test), self.text(body), self.text(otherwise))
@@ -88,13 +88,13 @@ class _Terms:
                 return Literal(value)
             case Variable(name):
                 return self.look_up((name,))
-            case Operation("member", (holder, Constant(str() | int() as step))):
+            case TemplateOperation("member", (holder, Constant(str() | int() as step))):
                 return member(self.value(holder), (step,))
-            case Operation("~", (left, right)):
+            case TemplateOperation("~", (left, right)):
                 return concatenate(self.value(left), self.value(right))
-            case Operation("+" | "-" | "*" | "/" | "%" as sign, (left, right)):
-                return Call(sign, (self.value(left), self.value(right)))
-            case Operation("if", (test, then, otherwise)):
+            case TemplateOperation("+" | "-" | "*" | "/" | "%" as sign, (left, right)):
+                return FunctionCall(sign, (self.value(left), self.value(right)))
+            case TemplateOperation("if", (test, then, otherwise)):
                 last = Literal("") if otherwise is None else self.value(otherwise)
                 return Choose(self.condition(test), self.value(then), last)
             case Application("filter", "default" | "d", (value, default), ()):
@@ -102,24 +102,24 @@ class _Terms:
                 return Choose(Exists(found), found, self.value(default))
             case Application("filter", "join", (value, *between), ()):
                 mark = self.value(between[0]) if between else Literal("")
-                return Call("join", (self.value(value), mark))
+                return FunctionCall("join", (self.value(value), mark))
             case Application("filter", name, (value,), ()) if name in _RENAMED:
-                return Call(_RENAMED[name], (self.value(value),))
+                return FunctionCall(_RENAMED[name], (self.value(value),))
             case Application("filter", "first" | "last" as name, (value,), ()):
                 return member(self.value(value), (0 if name == "first" else -1,))
         raise _NoTerm
 
     def condition(self, node: Expression | None) -> Term:
         match node:
-            case Operation("and" | "or" as word, (left, right)):
+            case TemplateOperation("and" | "or" as word, (left, right)):
                 return Logic(word, (self.condition(left), self.condition(right)))
-            case Operation("not", (value,)):
+            case TemplateOperation("not", (value,)):
                 return Negation(self.condition(value))
-            case Operation(sign, (left, right)) if sign in _COMPARED:
+            case TemplateOperation(sign, (left, right)) if sign in _COMPARED:
                 return Comparison(_COMPARED[sign], self.value(left), self.value(right))
             case Application("test", "defined", (value,), ()):
                 return Exists(self.value(value))
             case Constant(value):
                 return Literal(bool(value))
         found = self.value(node)
-        return Logic("and", (Exists(found), Call("boolean", (found,))))
+        return Logic("and", (Exists(found), FunctionCall("boolean", (found,))))

@@ -24,17 +24,17 @@ from asl.dialects.contenox.functions.templates import (
     parse,
 )
 from asl.dialects.terms import (
-    Call,
     Choose,
     Comparison,
+    DataPath,
     Exists,
+    FunctionCall,
     Items,
     Literal,
     Logic,
     Meaning,
     Meanings,
     Negation,
-    Path,
     Record,
     Step,
     Term,
@@ -112,7 +112,7 @@ def _counted(arguments: Sequence[Term]) -> Term:
     data, edge = arguments
     steps = (_EDGES, _text_of(edge))
     count = member(data, steps)
-    new = Choose(Exists(count), Call("+", (count, Literal(1))), Literal(1))
+    new = Choose(Exists(count), FunctionCall("+", (count, Literal(1))), Literal(1))
     return put(data, steps, new)
 
 
@@ -142,7 +142,7 @@ def _composed(arguments: Sequence[Term]) -> Term:
 
 
 def _is_object(term: Term) -> Term:
-    return Comparison("=", Call("type", (term,)), Literal("object"))
+    return Comparison("=", FunctionCall("type", (term,)), Literal("object"))
 
 
 def _definite(path: str) -> tuple[Step, ...] | None:
@@ -297,7 +297,7 @@ def _shown(nodes: Sequence[Node], dot: Term, data: Term) -> Term:
 
 
 def _is_text(term: Term) -> bool:
-    if isinstance(term, Call):
+    if isinstance(term, FunctionCall):
         return term.function in ("string", "substring", "uppercase", "lowercase", "trim", "join")
     return isinstance(term, Literal | Text)
 
@@ -319,9 +319,9 @@ def _node(node: Node, dot: Term, data: Term) -> Term:
 def _macro(macro: Macro, data: Term) -> Term:
     if macro.name == "edge_count":
         return _edge_count(data, "->".join(each.strip() for each in macro.payload.split("->", 1)))
-    entered = Path("context", ("State", "EnteredTime"))
+    entered = DataPath("context", ("State", "EnteredTime"))
     if macro.name == "date" and not macro.payload:
-        return Call("substring", (entered, Literal(0), Literal(10)))
+        return FunctionCall("substring", (entered, Literal(0), Literal(10)))
     if macro.name == "now" and not macro.payload:
         return entered
     if macro.name != "var":
@@ -376,7 +376,9 @@ def _conjunction(parts: Sequence[Term]) -> Term:
 def _is_guard(part: Term, later: Sequence[Term]) -> bool:
     """Whether a condition only asks for a value that a later one compares with a literal."""
     match part:
-        case Exists(Path() as value) | Comparison("=", Call("type", (Path() as value,)), _, None):
+        case Exists(DataPath() as value) | Comparison(
+            "=", FunctionCall("type", (DataPath() as value,)), _, None
+        ):
             pass
         case _:
             return False
@@ -384,7 +386,7 @@ def _is_guard(part: Term, later: Sequence[Term]) -> bool:
         isinstance(each, Comparison)
         and (each.operator == "=" or each.kind is not None)
         and isinstance(each.right, Literal)
-        and isinstance(each.left, Path)
+        and isinstance(each.left, DataPath)
         and each.left.root == value.root
         and each.left.steps[: len(value.steps)] == value.steps
         and (isinstance(part, Exists) or each.left != value)
@@ -396,9 +398,9 @@ def _json(value: Term) -> Term:
     """Return the JSON text of a value: what follows the key in the text of an object with it."""
     if isinstance(value, Literal):
         return Literal(compact(value.value))
-    shown = Call("string", (Record(None, (("v", value),)),))
-    length = Call("-", (Call("length", (shown,)), Literal(len('{"v":}'))))
-    return Call("substring", (shown, Literal(len('{"v":')), length))
+    shown = FunctionCall("string", (Record(None, (("v", value),)),))
+    length = FunctionCall("-", (FunctionCall("length", (shown,)), Literal(len('{"v":}'))))
+    return FunctionCall("substring", (shown, Literal(len('{"v":')), length))
 
 
 def _call(name: str, arguments: tuple[Term, ...]) -> Term:
@@ -419,16 +421,18 @@ def _call(name: str, arguments: tuple[Term, ...]) -> Term:
         case "kindIs", (Literal(kind), value):
             types = {"string": "string", "float64": "number", "bool": "boolean"}
             types |= {"slice": "array", "map": "object"}
-            return Comparison("=", Call("type", (value,)), Literal(types.get(str(kind), "null")))
+            return Comparison(
+                "=", FunctionCall("type", (value,)), Literal(types.get(str(kind), "null"))
+            )
         case "hasKey", (value, Literal(str(key))):
             return Exists(member(value, (key,)))
         case "contains", (part, text):
-            return Call("contains", (text, part))
+            return FunctionCall("contains", (text, part))
         case "hasPrefix", (Literal(str(part)), text):
-            start = Call("substring", (text, Literal(0), Literal(len(part))))
+            start = FunctionCall("substring", (text, Literal(0), Literal(len(part))))
             return Comparison("=", start, Literal(part))
         case "hasSuffix", (Literal(str(part)), text):
-            end = Call("substring", (text, Literal(-len(part))))
+            end = FunctionCall("substring", (text, Literal(-len(part))))
             return Comparison("=", end, Literal(part))
         case "toJson", (value,):
             return _json(value)
@@ -437,7 +441,7 @@ def _call(name: str, arguments: tuple[Term, ...]) -> Term:
         case "index", (value, Literal(int() | str() as step)):
             return member(value, (step,))
         case "join", (mark, values):
-            return Call("join", (values, mark))
+            return FunctionCall("join", (values, mark))
         case "default", (fallback, value):
             return Choose(value, value, fallback)
         case "dict", pairs if all(isinstance(each, Literal) for each in pairs[::2]):
@@ -450,12 +454,14 @@ def _call(name: str, arguments: tuple[Term, ...]) -> Term:
         case "list", items:
             return Items(items)
         case "len", (value,):
-            is_text = Comparison("=", Call("type", (value,)), Literal("string"))
-            return Choose(is_text, Call("length", (value,)), Call("count", (value,)))
+            is_text = Comparison("=", FunctionCall("type", (value,)), Literal("string"))
+            return Choose(
+                is_text, FunctionCall("length", (value,)), FunctionCall("count", (value,))
+            )
         case "has", (value, items):
             return Comparison("in", value, items)
         case _, (value,) if name in _RENAMED:
-            return Call(_RENAMED[name], (value,))
+            return FunctionCall(_RENAMED[name], (value,))
     return Unknown(name)
 
 

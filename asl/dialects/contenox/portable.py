@@ -16,7 +16,7 @@ from asl.dialects.expressions import handed, query
 from asl.dialects.lowering import Flow, WorkStep, lower, passes_on
 from asl.dialects.lowering.selected_branches import unroll_selections
 from asl.dialects.lowering.unread_keys import Keys, keys_read_from, without_unread
-from asl.dialects.terms import INPUT, Literal, Path, Record, Term, member
+from asl.dialects.terms import INPUT, DataPath, Literal, Record, Term, member
 from asl.dialects.terms import replace as replace_term
 from asl.dialects.terms.expansion import expand_functions
 from asl.dialects.terms.jsonata import print_jsonata
@@ -56,9 +56,9 @@ def _with_own_outputs(flow: Flow) -> Flow:
     """Return a flow in which the output of a Choice is that of its exit without a condition."""
     steps = dict(flow.steps)
     for name, step in flow.steps.items():
-        if step.kind == "Choice" and step.output != Path(INPUT):
+        if step.kind == "Choice" and step.output != DataPath(INPUT):
             last = step.exits[-1]._replace(output=step.output)
-            steps[name] = replace(step, output=Path(INPUT), exits=(*step.exits[:-1], last))
+            steps[name] = replace(step, output=DataPath(INPUT), exits=(*step.exits[:-1], last))
     return flow._replace(steps=steps)
 
 
@@ -74,7 +74,7 @@ def _with_task_names(flow: Flow) -> Flow:
 
         def renamed(term: Term, names: Mapping[str, str] = names) -> Term | None:
             if _is_input(term) and term.steps and term.steps[0] in names:
-                return Path(INPUT, (names[str(term.steps[0])], *term.steps[1:]))
+                return DataPath(INPUT, (names[str(term.steps[0])], *term.steps[1:]))
             return None
 
         exits = (
@@ -113,8 +113,8 @@ def _with_result(step: WorkStep, steps: Mapping[str, WorkStep]) -> WorkStep:
     return replace(step, output=output, exits=(step.exits[0]._replace(target=None),))
 
 
-def _is_input(term: Term) -> TypeGuard[Path]:
-    return isinstance(term, Path) and term.root == INPUT
+def _is_input(term: Term) -> TypeGuard[DataPath]:
+    return isinstance(term, DataPath) and term.root == INPUT
 
 
 def _with_read_keys(flow: Flow) -> Flow:
@@ -157,7 +157,7 @@ def _with_decisions(flow: Flow) -> Flow:
 
 def _is_alone(choice: WorkStep, before: Mapping[str, int]) -> bool:
     """Whether a Choice may have another name: only one step leads to it, and has its data."""
-    return before[choice.name] == 1 and choice.output == Path(INPUT)
+    return before[choice.name] == 1 and choice.output == DataPath(INPUT)
 
 
 # States -----------------------------------------------------------------------------------------
@@ -190,13 +190,13 @@ def _choice(value: Json, state: Mapping[str, Any], step: WorkStep) -> dict[str, 
     for each in step.exits:
         if each.condition is None:
             made["Default"] = each.target
-            if each.output is not None and each.output != Path(INPUT):
+            if each.output is not None and each.output != DataPath(INPUT):
                 made["Output"] = _field(each.output, state.get("Output"))
             continue
         written = resolve_pointer(value, each.pointer)
         known: Mapping[str, Json] = written if isinstance(written, dict) else {}
         rule: dict[str, Json] = {"Condition": _field(each.condition, known.get("Condition"))}
-        if each.output is not None and each.output != Path(INPUT):
+        if each.output is not None and each.output != DataPath(INPUT):
             rule["Output"] = _field(each.output, known.get("Output"))
         rules.append({**rule, "Next": each.target})
     return {"Type": "Choice", "Choices": rules, **made}

@@ -22,17 +22,17 @@ from asl.dialects.flujo.functions.templates import (
 from asl.dialects.terms import (
     INPUT,
     RESULT,
-    Call,
     Choose,
     Comparison,
+    DataPath,
     Exists,
+    FunctionCall,
     Items,
     Literal,
     Logic,
     Meaning,
     Meanings,
     Negation,
-    Path,
     Record,
     RewrittenMeanings,
     Step,
@@ -151,9 +151,11 @@ def _is_filled(value: Term) -> Term:
 def _filtered(name: str, argument: str | None, value: Term) -> Term:
     match name:
         case "upper" | "lower":
-            return Call(f"{name}case", (value if isinstance(value, Text) else Text((value,)),))
+            return FunctionCall(
+                f"{name}case", (value if isinstance(value, Text) else Text((value,)),)
+            )
         case "join":
-            return Call("join", (value, Literal(argument or "")))
+            return FunctionCall("join", (value, Literal(argument or "")))
         case "default":
             return Choose(_is_filled(value), value, Literal(argument or ""))
     return Unknown(name)
@@ -182,7 +184,7 @@ def _truth(value: Term) -> Term:
     if isinstance(value, Literal):
         return Literal(bool(value.value))
     logical = Comparison | Logic | Negation | Exists | Unknown
-    return value if isinstance(value, logical) else Call("boolean", (value,))
+    return value if isinstance(value, logical) else FunctionCall("boolean", (value,))
 
 
 class _Conditions:
@@ -241,14 +243,14 @@ class _Conditions:
                 found = member(value, (key,))
                 return Choose(Exists(found), found, default)
             case (("lower" | "upper"), ()):
-                return Call(f"{name}case", (value,))
+                return FunctionCall(f"{name}case", (value,))
             case "strip", ():
-                return Call("trim", (value,))
+                return FunctionCall("trim", (value,))
             case "startswith", (Literal(str(part)),):
-                start = Call("substring", (value, Literal(0), Literal(len(part))))
+                start = FunctionCall("substring", (value, Literal(0), Literal(len(part))))
                 return _of_text(Comparison("=", start, Literal(part)), start)
             case "endswith", (Literal(str(part)),) if part:
-                end = Call("substring", (value, Literal(-len(part))))
+                end = FunctionCall("substring", (value, Literal(-len(part))))
                 return _of_text(Comparison("=", end, Literal(part)), end)
         return self.unknown
 
@@ -263,8 +265,10 @@ class _Conditions:
                 return _negated(self.comparison(ast.Eq(), left, right))
             case ast.NotIn():
                 return _negated(self.comparison(ast.In(), left, right))
-            case ast.In() if isinstance(left, Literal) and isinstance(right, Path | Call):
-                return _of_text(Call("contains", (right, left)), right)
+            case ast.In() if isinstance(left, Literal) and isinstance(
+                right, DataPath | FunctionCall
+            ):
+                return _of_text(FunctionCall("contains", (right, left)), right)
             case ast.In():
                 return Comparison("in", left, right)
             case ast.Eq():
@@ -287,12 +291,16 @@ def _equal(left: Term, right: Term) -> Term:
 
 def _of_text(test: Term, value: Term) -> Term:
     """Return a test that does not hold if a function of it applies to no text."""
-    while isinstance(value, Call) and value.function in _OF_TEXTS:
+    while isinstance(value, FunctionCall) and value.function in _OF_TEXTS:
         value = value.arguments[0]
-        if not isinstance(value, Call):
-            return Logic("and", (Comparison("=", Call("type", (value,)), Literal("string")), test))
-    if isinstance(test, Call):
-        return Logic("and", (Comparison("=", Call("type", (value,)), Literal("string")), test))
+        if not isinstance(value, FunctionCall):
+            return Logic(
+                "and", (Comparison("=", FunctionCall("type", (value,)), Literal("string")), test)
+            )
+    if isinstance(test, FunctionCall):
+        return Logic(
+            "and", (Comparison("=", FunctionCall("type", (value,)), Literal("string")), test)
+        )
     return test
 
 
@@ -320,7 +328,7 @@ def _negated(condition: Term) -> Term:
 
 
 def _agrees(arguments: Sequence[Term]) -> Term:
-    said = Call("lowercase", (Call("trim", (arguments[0],)),))
+    said = FunctionCall("lowercase", (FunctionCall("trim", (arguments[0],)),))
     return Comparison("in", said, Literal(sorted(YES)))
 
 
@@ -360,7 +368,7 @@ def _prepared(arguments: Sequence[Term]) -> Term:
         if isinstance(value, str):
             made = _template(value, found, _given(arguments, 2))
         if each["op"] == "append":
-            made = Call("append", (member(found, place), Items((made,))))
+            made = FunctionCall("append", (member(found, place), Items((made,))))
         elif each["op"] == "merge":
             made = merge(member(found, place), made)
         found = put(found, place, made)
@@ -440,7 +448,7 @@ def _started(arguments: Sequence[Term]) -> Term:
 _ROWS: Final[Mapping[str, Callable[[tuple[Term, ...]], Term]]] = {
     "data": _at(0),
     "input": lambda given: member(given[0], (_INPUT,)),
-    "context": lambda given: Call("shared", (member(given[0], (_CONTEXT,)),)),
+    "context": lambda given: FunctionCall("shared", (member(given[0], (_CONTEXT,)),)),
     "answer": _at(0),
     "text": _text,
     "stringify": _stringified,
@@ -483,13 +491,13 @@ def _flattened(term: Term) -> Term | None:
     A blueprint also reads `context.NAME` as the output of the step where there is no such field.
     """
     match term:
-        case Path("input", ("context" | "steps", *rest)):
-            return Path(INPUT, tuple(rest))
-        case Path("result", (int(index), "context" | "steps", *rest)):
-            return Path(RESULT, (index, *rest))
-        case Call("shared", (value,)):
+        case DataPath("input", ("context" | "steps", *rest)):
+            return DataPath(INPUT, tuple(rest))
+        case DataPath("result", (int(index), "context" | "steps", *rest)):
+            return DataPath(RESULT, (index, *rest))
+        case FunctionCall("shared", (value,)):
             return replace(value, _flattened)
-        case Record(Path("input", ()) as base, members):
+        case Record(DataPath("input", ()) as base, members):
             made = {key: replace(each, _flattened) for key, each in members}
             found = made.pop(_CONTEXT, base)
             outputs = made.pop(_STEPS, base)

@@ -22,9 +22,9 @@ from asl.dialects.terms import (
     INPUT,
     NOTHING,
     RESULT,
+    DataPath,
     Literal,
     Meanings,
-    Path,
     Record,
     RewrittenMeanings,
     Term,
@@ -41,9 +41,9 @@ from asl.expr.paths.syntax import parse_path
 from asl.states.machines import nested_machines
 
 __all__ = [
-    "Exit",
     "Flow",
     "Handler",
+    "StepExit",
     "WorkStep",
     "bypass",
     "fold",
@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 
-class Exit(NamedTuple):
+class StepExit(NamedTuple):
     """A way out of a step.
 
     Attributes:
@@ -116,7 +116,7 @@ class WorkStep:
     input: Term
     output: Term
     assign: Mapping[str, Term]
-    exits: tuple[Exit, ...]
+    exits: tuple[StepExit, ...]
     handlers: tuple[Handler, ...]
     machines: Mapping[tuple[str | int, ...], "Flow"]
     fields: Mapping[str, Term]
@@ -196,7 +196,7 @@ class _Lowering:
         )
         exits = _taken((*_rules(state, pointer, read), *_ends(state, pointer, read)))
         output = read.output()
-        changes = output != Path(INPUT) or any(each.output is not None for each in exits[-1:])
+        changes = output != DataPath(INPUT) or any(each.output is not None for each in exits[-1:])
         if state["Type"] in _HANDS_ON and not changes:
             state = {key: value for key, value in state.items() if key != "Output"}
         return WorkStep(
@@ -237,19 +237,19 @@ class _JsonataState:
 
     def input(self) -> Term:
         """Return what the work of the state gets."""
-        return self.field(self.state["Arguments"]) if "Arguments" in self.state else Path(INPUT)
+        return self.field(self.state["Arguments"]) if "Arguments" in self.state else DataPath(INPUT)
 
     def output(self) -> Term:
         """Return the data behind the state."""
         kind = self.state["Type"]
         if kind == "Choice":  # what it has is handed on where no rule holds
-            return Path(INPUT)
+            return DataPath(INPUT)
         output = self.field(self.state["Output"]) if "Output" in self.state else NOTHING
         if output != NOTHING:
             return output
         if kind == "Approval":
             return _DECIDED
-        return Path(INPUT) if kind in _HANDS_ON else Path(RESULT)
+        return DataPath(INPUT) if kind in _HANDS_ON else DataPath(RESULT)
 
     def condition(self, rule: Mapping[str, Any]) -> Term:
         found = read_field(rule["Condition"], self.meanings, self.roots())
@@ -267,7 +267,7 @@ class _JsonataState:
         return None if found == NOTHING else rewritten(found, self.meanings)
 
     def caught(self, catcher: Mapping[str, Any]) -> Term:
-        return self.field(catcher["Output"]) if "Output" in catcher else Path(ERROR)
+        return self.field(catcher["Output"]) if "Output" in catcher else DataPath(ERROR)
 
     def assigned(self, holder: Mapping[str, Any], *, caught: bool = False) -> dict[str, Term]:
         return {key: self.field(value) for key, value in (holder.get("Assign") or {}).items()}
@@ -279,8 +279,10 @@ class _JsonataState:
 _HANDS_ON: Final = frozenset(("Pass", "Choice", "Wait", "Succeed", "Fail", "Checkpoint"))
 """Types without a result, or whose input is their output where no field says otherwise."""
 _DECIDED: Final = Record(
-    Path(INPUT),
-    tuple((key, Path(RESULT, (key,))) for key in ("approval", "approver", "timestamp", "comment")),
+    DataPath(INPUT),
+    tuple(
+        (key, DataPath(RESULT, (key,))) for key in ("approval", "approver", "timestamp", "comment")
+    ),
 )
 """The input of an Approval with its decision merged into it."""
 
@@ -300,7 +302,7 @@ class _JsonPathState:
 
     def result(self) -> Term:
         """Return the result of the state, selected."""
-        result: Term = Path(RESULT)
+        result: Term = DataPath(RESULT)
         if self.state["Type"] in _HANDS_ON - {"Checkpoint"}:
             result = Literal(self.state["Result"]) if "Result" in self.state else self.input()
         if "ResultSelector" in self.state:
@@ -323,19 +325,21 @@ class _JsonPathState:
         """Return what the rules of an Approval read: its decision at the root and at ResultPath."""
         path = self.state.get("ResultPath")
         if path == "$":
-            return Path(RESULT)
-        placed = _placed(path, Path(RESULT))
-        return replace_term(_DECIDED, lambda each: placed if each == Path(INPUT) else None)
+            return DataPath(RESULT)
+        placed = _placed(path, DataPath(RESULT))
+        return replace_term(_DECIDED, lambda each: placed if each == DataPath(INPUT) else None)
 
     def handed(self, rule: Mapping[str, Any]) -> Term | None:
         """Return the data that a rule of a Choice hands on."""
         return None
 
     def caught(self, catcher: Mapping[str, Any]) -> Term:
-        return _placed(catcher.get("ResultPath", "$"), Path(ERROR))
+        return _placed(catcher.get("ResultPath", "$"), DataPath(ERROR))
 
     def assigned(self, holder: Mapping[str, Any], *, caught: bool = False) -> dict[str, Term]:
-        data = Path(ERROR) if caught else self.result() if holder is self.state else Path(INPUT)
+        data: Term = DataPath(ERROR)
+        if not caught:
+            data = self.result() if holder is self.state else DataPath(INPUT)
         return _members(read_template(holder.get("Assign") or {}, data))
 
     def fields(self) -> dict[str, Term]:
@@ -370,21 +374,21 @@ def _members(term: Term) -> dict[str, Term]:
 def _placed(path: Json, value: Term) -> Term:
     """Return the input of a state in which something is at a ResultPath."""
     if path is None:
-        return Path(INPUT)
+        return DataPath(INPUT)
     try:
         segments = parse_path(str(path)).segments
     except ExpressionFault:
         return Unknown(str(path))
     steps = tuple(each for each in segments if isinstance(each, str | int))
-    return put(Path(INPUT), steps, value)
+    return put(DataPath(INPUT), steps, value)
 
 
 def _rules(
     state: Mapping[str, Any], pointer: str, read: "_JsonataState | _JsonPathState"
-) -> Iterator[Exit]:
+) -> Iterator[StepExit]:
     """Yield the exits with conditions."""
     for index, rule in objects(state, "Choices"):
-        yield Exit(
+        yield StepExit(
             read.condition(rule),
             rule.get("Next"),
             f"{pointer}/Choices/{index}",
@@ -395,27 +399,27 @@ def _rules(
 
 def _ends(
     state: Mapping[str, Any], pointer: str, read: "_JsonataState | _JsonPathState"
-) -> Iterator[Exit]:
+) -> Iterator[StepExit]:
     """Yield the exit without a condition, none where a Choice fails instead."""
     if state["Type"] in ("Succeed", "Fail"):
         return
     for field in ("Default", "Next"):
         if field in state:
             output = read.handed(state) if state["Type"] == "Choice" else None
-            yield Exit(None, state[field], f"{pointer}/{field}", output)
+            yield StepExit(None, state[field], f"{pointer}/{field}", output)
             return
     if state["Type"] != "Choice":
-        yield Exit(None, None, pointer)
+        yield StepExit(None, None, pointer)
 
 
-def _taken(exits: tuple[Exit, ...]) -> tuple[Exit, ...]:
+def _taken(exits: tuple[StepExit, ...]) -> tuple[StepExit, ...]:
     """Return the exits that may be taken, where it is known whether some conditions hold."""
-    found: list[Exit] = []
+    found: list[StepExit] = []
     for each in exits:
         holds = True if each.condition is None else known_truth(each.condition)
         if holds is False:
             continue
-        output = None if each.output == Path(INPUT) else each.output
+        output = None if each.output == DataPath(INPUT) else each.output
         condition = each.condition if holds is None else None
         found.append(each._replace(condition=condition, output=output))
         if holds:
@@ -431,7 +435,9 @@ def passes_on(step: WorkStep) -> bool:
     if step.kind not in ("Pass", "Choice") or len(step.exits) != 1:
         return False
     (only,) = step.exits
-    changes = step.output != Path(INPUT) or step.assign or only.output is not None or only.assign
+    changes = (
+        step.output != DataPath(INPUT) or step.assign or only.output is not None or only.assign
+    )
     return not changes and only.condition is None and only.target is not None
 
 
@@ -475,7 +481,7 @@ def _foldable(
         return None
     if last.condition is not None or last.output is not None or last.assign:
         return None
-    if following.output != Path(INPUT) or following.assign or before[following.name] != 1:
+    if following.output != DataPath(INPUT) or following.assign or before[following.name] != 1:
         return None
     return following
 

@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from asl.dialects.lowering import Exit, Flow, WorkStep
+from asl.dialects.lowering import Flow, StepExit, WorkStep
 from asl.dialects.terms import (
     INPUT,
     Choose,
     Comparison,
+    DataPath,
     Exists,
     Literal,
     Logic,
     Negation,
-    Path,
     Record,
     Term,
     Unknown,
@@ -57,22 +57,24 @@ def unroll_selections(flow: Flow) -> Flow:
             for found, texts in unrolled:
                 target = steps.get(found.target or "")
                 if target is not None and target.kind == "Pass" and before[target.name] == 1:
-                    output = _over(target.output, found.output or Path(INPUT), texts)
+                    output = _over(target.output, found.output or DataPath(INPUT), texts)
                     steps[target.name] = replace(target, output=output)
     return flow._replace(steps=steps)
 
 
-def _known_exit(step: WorkStep, choice: WorkStep) -> Exit | None:
+def _known_exit(step: WorkStep, choice: WorkStep) -> StepExit | None:
     """Return the exit that is always taken behind a step, None if that depends on data."""
     key = _compared_key(choice)
     written = dict(step.output.members) if isinstance(step.output, Record) else {}
     text = written.get(key or "")
     if not isinstance(text, Literal) or step.kind not in ("Pass", "Task"):
         return None
-    return _taken(choice, Path(INPUT, (str(key),)), text)
+    return _taken(choice, DataPath(INPUT, (str(key),)), text)
 
 
-def _unrolled(step: WorkStep, choice: WorkStep) -> list[tuple[Exit, Mapping[str, Literal]]] | None:
+def _unrolled(
+    step: WorkStep, choice: WorkStep
+) -> list[tuple[StepExit, Mapping[str, Literal]]] | None:
     """Return the exits of a Choice with the conditions of a Pass, and the texts that it makes.
 
     Returns:
@@ -89,9 +91,9 @@ def _unrolled(step: WorkStep, choice: WorkStep) -> list[tuple[Exit, Mapping[str,
     if any(isinstance(part, Unknown) for part in walk(step.output)):
         return None
     keys = {key: _texts(term, conditions) for key, term in written.items()}
-    exits: list[tuple[Exit, Mapping[str, Literal]]] = []
+    exits: list[tuple[StepExit, Mapping[str, Literal]]] = []
     for at, (condition, text) in enumerate(conditions):
-        found = _taken(choice, Path(INPUT, (str(key),)), text)
+        found = _taken(choice, DataPath(INPUT, (str(key),)), text)
         if found is None:
             return None
         truth = None if condition is None else _truth(condition)
@@ -111,14 +113,14 @@ def _over(term: Term, data: Term, texts: Mapping[str, Literal]) -> Term:
     """Return a term over *data* with texts in it as one over the input of *data*."""
 
     def known(each: Term) -> Term | None:
-        if not isinstance(each, Path) or each.root != INPUT or not each.steps:
+        if not isinstance(each, DataPath) or each.root != INPUT or not each.steps:
             return None
         first, *rest = each.steps
         return member(texts[str(first)], tuple(rest)) if first in texts else None
 
     def moved(each: Term) -> Term | None:
-        is_input = isinstance(each, Path) and each.root == INPUT
-        return member(data, each.steps) if is_input and isinstance(each, Path) else None
+        is_input = isinstance(each, DataPath) and each.root == INPUT
+        return member(data, each.steps) if is_input and isinstance(each, DataPath) else None
 
     return replace_term(replace_term(term, known), moved)
 
@@ -127,13 +129,13 @@ def _compared_key(choice: WorkStep) -> str | None:
     """Return the only key of the data that the conditions of a Choice read, None for others."""
     conditions = [each.condition for each in choice.exits if each.condition is not None]
     found = {path.steps for each in conditions for path in _read(each)}
-    if choice.kind != "Choice" or choice.output != Path(INPUT) or len(found) != 1:
+    if choice.kind != "Choice" or choice.output != DataPath(INPUT) or len(found) != 1:
         return None
     (steps,) = found
     return steps[0] if len(steps) == 1 and isinstance(steps[0], str) else None
 
 
-def _read(term: Term) -> Iterator[Path]:
+def _read(term: Term) -> Iterator[DataPath]:
     return (each for each in paths_of(term) if each.root == INPUT)
 
 
@@ -149,7 +151,7 @@ def _selections(term: Term | None) -> Iterator[tuple[Term | None, Literal]]:
         yield None, term
 
 
-def _taken(choice: WorkStep, compared: Path, value: Literal) -> Exit | None:
+def _taken(choice: WorkStep, compared: DataPath, value: Literal) -> StepExit | None:
     """Return the exit of a Choice that is taken for a value, None if that is unknown."""
     for each in choice.exits:
         if each.condition is None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from asl.dialects.lowering import Exit, Flow, WorkStep
+from asl.dialects.lowering import Flow, StepExit, WorkStep
 
 __all__ = ["Block", "Branch", "Loop", "structure"]
 
@@ -17,7 +17,7 @@ class Branch(NamedTuple):
     """
 
     step: WorkStep
-    cases: tuple[tuple[Exit, "Block"], ...]
+    cases: tuple[tuple[StepExit, "Block"], ...]
 
 
 class Loop(NamedTuple):
@@ -32,8 +32,8 @@ class Loop(NamedTuple):
 
     body: "Block"
     decides: WorkStep
-    repeats: tuple[Exit, ...]
-    leaves: tuple[Exit, ...]
+    repeats: tuple[StepExit, ...]
+    leaves: tuple[StepExit, ...]
 
 
 Block: TypeAlias = tuple[WorkStep | Branch | Loop, ...]

@@ -7,8 +7,8 @@ from asl.dialects.lowering import Flow, WorkStep
 from asl.dialects.terms import (
     INPUT,
     Choose,
+    DataPath,
     Literal,
-    Path,
     Record,
     Term,
     Unknown,
@@ -81,7 +81,7 @@ def _union(*found: Keys) -> Keys:
 def _read_by_output(output: Term, read: Keys) -> Keys:
     """Return the keys that an output reads of the input, for the keys that are read of it."""
     match output:
-        case Path("input", ()):
+        case DataPath("input", ()):
             return read
         case Record(base, members):
             own = frozenset(key for key, _ in members)

@@ -22,17 +22,17 @@ __all__ = [
     "ITEM",
     "NOTHING",
     "RESULT",
-    "Call",
     "Choose",
     "Comparison",
+    "DataPath",
     "Exists",
+    "FunctionCall",
     "Items",
     "Literal",
     "Logic",
     "Meaning",
     "Meanings",
     "Negation",
-    "Path",
     "Placement",
     "Record",
     "RewrittenMeanings",
@@ -78,7 +78,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class DataPath:
     """A value in the data.
 
     Attributes:
@@ -162,7 +162,7 @@ class Choose:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """A call of a function or of an arithmetic operator.
 
     Attributes:
@@ -189,7 +189,7 @@ class Unknown:
 
 Term: TypeAlias = (
     Literal
-    | Path
+    | DataPath
     | Text
     | Record
     | Items
@@ -198,7 +198,7 @@ Term: TypeAlias = (
     | Logic
     | Negation
     | Choose
-    | Call
+    | FunctionCall
     | Unknown
 )
 
@@ -247,7 +247,7 @@ def children(term: Term) -> tuple[Term, ...]:
             return (value,)
         case Choose(condition, then, otherwise):
             return (condition, then) if otherwise is None else (condition, then, otherwise)
-        case Call(_, arguments):
+        case FunctionCall(_, arguments):
             return arguments
     return ()
 
@@ -261,9 +261,9 @@ def walk(term: Term) -> Iterator[Term]:
         todo += reversed(children(found))
 
 
-def paths_of(term: Term) -> Iterator[Path]:
+def paths_of(term: Term) -> Iterator[DataPath]:
     """Yield the paths within a term, in text order."""
-    return (each for each in walk(term) if isinstance(each, Path))
+    return (each for each in walk(term) if isinstance(each, DataPath))
 
 
 def replace(term: Term, change: Callable[[Term], Term | None]) -> Term:
@@ -303,8 +303,8 @@ def replace(term: Term, change: Callable[[Term], Term | None]) -> Term:
         case Choose(condition, then, otherwise):
             last = None if otherwise is None else replace(otherwise, change)
             return Choose(replace(condition, change), replace(then, change), last)
-        case Call(function, arguments):
-            return Call(function, tuple(replace(each, change) for each in arguments))
+        case FunctionCall(function, arguments):
+            return FunctionCall(function, tuple(replace(each, change) for each in arguments))
     return term
 
 
@@ -312,8 +312,8 @@ def member(value: Term, steps: tuple[Step, ...]) -> Term:
     """Return the term of what a path within the value of a term leads to."""
     for at, step in enumerate(steps):
         match value:
-            case Path(root, known):
-                return Path(root, (*known, *steps[at:]))
+            case DataPath(root, known):
+                return DataPath(root, (*known, *steps[at:]))
             case Record(base, members):
                 found = dict(members).get(step) if isinstance(step, str) else None
                 if found is not None:
@@ -321,18 +321,18 @@ def member(value: Term, steps: tuple[Step, ...]) -> Term:
                 elif base is not None and isinstance(step, str):
                     value = member(base, (step,))
                 else:
-                    return Call("lookup", (value, *map(Literal, steps[at:])))
+                    return FunctionCall("lookup", (value, *map(Literal, steps[at:])))
             case Literal(held):
                 inner = _held(held, step)
                 if inner is None:
-                    return Call("lookup", (value, *map(Literal, steps[at:])))
+                    return FunctionCall("lookup", (value, *map(Literal, steps[at:])))
                 value = inner
             case Items(items) if isinstance(step, int) and -len(items) <= step < len(items):
                 value = items[step]
-            case Call("lookup", arguments):
-                return Call("lookup", (*arguments, *map(Literal, steps[at:])))
+            case FunctionCall("lookup", arguments):
+                return FunctionCall("lookup", (*arguments, *map(Literal, steps[at:])))
             case _:
-                return Call("lookup", (value, *map(Literal, steps[at:])))
+                return FunctionCall("lookup", (value, *map(Literal, steps[at:])))
     return value
 
 
@@ -369,7 +369,7 @@ def own_part(term: Term) -> Term:
 
 
 def _is_shared(term: Term) -> bool:
-    return isinstance(term, Call) and term.function == "shared"
+    return isinstance(term, FunctionCall) and term.function == "shared"
 
 
 def put(value: Term, steps: tuple[Step, ...], new: Term) -> Term:
@@ -384,7 +384,7 @@ def put(value: Term, steps: tuple[Step, ...], new: Term) -> Term:
         return new
     first, *rest = steps
     if not isinstance(first, str):
-        return Call("put", (value, Items(tuple(map(Literal, steps))), new))
+        return FunctionCall("put", (value, Items(tuple(map(Literal, steps))), new))
     inner = put(member(value, (first,)), tuple(rest), new) if rest else new
     if isinstance(value, Record):
         return Record(value.base, tuple({**dict(value.members), first: inner}.items()))
@@ -407,7 +407,7 @@ def merge(*values: Term) -> Term:
             for key, value in each.value.items():
                 made = put(made, (key,), Literal(value))
         else:
-            made = Call("merge", (Items((made, each)),))
+            made = FunctionCall("merge", (Items((made, each)),))
     return made or Literal({})
 
 
@@ -454,13 +454,13 @@ def placement(output: Term) -> Placement | None:
     Returns:
         The one place that differs from the input, or the whole output where there is no such.
     """
-    if output == Path(INPUT):
+    if output == DataPath(INPUT):
         return None
     steps: tuple[str, ...] = ()
     value = output
     while isinstance(value, Record) and len(value.members) == 1 and value.base is not None:
         ((key, inner),) = value.members
-        if value.base != Path(INPUT, steps):
+        if value.base != DataPath(INPUT, steps):
             break
         steps, value = (*steps, key), inner
     return Placement(steps, value)

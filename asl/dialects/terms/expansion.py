@@ -10,9 +10,9 @@ from asl.dialects.expressions import query
 from asl.dialects.terms import (
     INPUT,
     NOTHING,
-    Call,
+    DataPath,
+    FunctionCall,
     Meanings,
-    Path,
     RewrittenMeanings,
     Term,
     known_truth,
@@ -115,7 +115,7 @@ class _Expansion:
 
     def is_shared(self, part: Json) -> bool:
         term = self.term(part)
-        return isinstance(term, Call) and term.function == "shared"
+        return isinstance(term, FunctionCall) and term.function == "shared"
 
     def is_never_taken(self, handler: Json) -> bool:
         return (
@@ -127,7 +127,7 @@ class _Expansion:
     def is_input(self, part: Json) -> bool:
         """Whether an output is the input of its state, once the functions are left out."""
         term = self.term(part)
-        return term is not None and rewritten(term, self.meanings) == Path(INPUT)
+        return term is not None and rewritten(term, self.meanings) == DataPath(INPUT)
 
     def decided(self, part: dict[str, Json]) -> dict[str, Json]:
         """Return a Choice without the rules of which it is known whether they hold."""

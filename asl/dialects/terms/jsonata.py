@@ -12,16 +12,16 @@ from asl.dialects.terms import (
     ITEM,
     NOTHING,
     RESULT,
-    Call,
     Choose,
     Comparison,
+    DataPath,
     Exists,
+    FunctionCall,
     Items,
     Literal,
     Logic,
     Meanings,
     Negation,
-    Path,
     Record,
     Step,
     Term,
@@ -116,7 +116,7 @@ class _Reader:
 
     def root(self, name: str, steps: tuple[Step, ...]) -> Term:
         """Return the term of a path from a root, which may have been given another meaning."""
-        return member(self.roots.get(name, Path(name)), steps)
+        return member(self.roots.get(name, DataPath(name)), steps)
 
     def path(self, node: Any) -> Term:
         first, *rest = node.steps
@@ -179,7 +179,7 @@ class _Reader:
         if operator == "&":
             return concatenate(left, right)
         if operator in _ARITHMETIC:
-            return Call(operator, (left, right))
+            return FunctionCall(operator, (left, right))
         return self.unknown
 
     def unary(self, node: Any) -> Term:
@@ -193,7 +193,7 @@ class _Reader:
         found = self.node(node.expression)
         if isinstance(found, Literal) and type(found.value) in (int, float):
             return Literal(-found.value)
-        return Call("-", (Literal(0), found)) if node.value == "-" else self.unknown
+        return FunctionCall("-", (Literal(0), found)) if node.value == "-" else self.unknown
 
     def record(self, pairs: Any) -> Term:
         members = []
@@ -214,7 +214,7 @@ class _Reader:
         tested = self.node(node.condition)
         filled = _filled_array(tested)
         if node.then.value is True and last == filled:
-            return Call("boolean", (tested,))
+            return FunctionCall("boolean", (tested,))
         return Choose(tested, self.node(node.then), last)
 
     def function(self, node: Any) -> Term:
@@ -236,7 +236,7 @@ class _Reader:
                 return merge(*items)
             case "merge", (Literal(value),) if isinstance(value, list):
                 return merge(*map(Literal, value))
-        return Call(name, arguments)
+        return FunctionCall(name, arguments)
 
 
 _NODES: Final[Mapping[str, Callable[[_Reader, Any], Term]]] = {
@@ -275,14 +275,14 @@ def _position(node: Any) -> tuple[int, ...] | None:
 def _part_test(operator: str, left: Term, right: Term) -> Term | None:
     """Return the test that a text begins or ends with another one."""
     match left, right:
-        case Call("substring", (value, Literal(0), Literal(size))), Literal(str(part)):
+        case FunctionCall("substring", (value, Literal(0), Literal(size))), Literal(str(part)):
             pattern = f"{_plain(part)}*"
-        case Call("substring", (value, Literal(int(size)))), Literal(str(part)):
+        case FunctionCall("substring", (value, Literal(int(size)))), Literal(str(part)):
             size, pattern = -size, f"*{_plain(part)}"
         case _:
             return None
     same = operator == "=" and part and size == len(part)
-    return Call("matches", (value, Literal(pattern))) if same else None
+    return FunctionCall("matches", (value, Literal(pattern))) if same else None
 
 
 def _plain(text: str) -> str:
@@ -295,8 +295,8 @@ def _filled_array(value: Term) -> Term:
 
     `(x ? true : $type(x) = 'array' and $count(x) > 0)` is whether a value counts as true elsewhere.
     """
-    kind = Comparison("=", Call("type", (value,)), Literal("array"))
-    return Logic("and", (kind, Comparison(">", Call("count", (value,)), Literal(0))))
+    kind = Comparison("=", FunctionCall("type", (value,)), Literal("array"))
+    return Logic("and", (kind, Comparison(">", FunctionCall("count", (value,)), Literal(0))))
 
 
 def _joined(operator: str, left: Term, right: Term) -> Term:
@@ -318,7 +318,7 @@ def guarded_comparison(guard: Term, test: Term) -> Comparison | None:
     """Return a comparison with the kind that a condition before it asks for, None for others."""
     match guard, test:
         case (
-            Comparison("=", Call("type", (value,)), Literal(kind)),
+            Comparison("=", FunctionCall("type", (value,)), Literal(kind)),
             Comparison(operator, left, right, None),
         ) if left == value and isinstance(kind, str):
             return Comparison(operator, left, right, kind)
@@ -367,7 +367,7 @@ def _print(term: Term, level: int) -> str:
     match term:
         case Literal(value):
             return literal(value)
-        case Path(root, steps):
+        case DataPath(root, steps):
             return _SOURCES.get(root, root) + _steps(steps)
         case Text(parts):
             return _text(parts, level)
@@ -388,7 +388,7 @@ def _print(term: Term, level: int) -> str:
         case Choose(condition, then, otherwise):
             last = "" if otherwise is None else f" : {_print(otherwise, _OR)}"
             return f"({_print(condition, _OR)} ? {_print(then, _OR)}{last})"
-        case Call(function, arguments):
+        case FunctionCall(function, arguments):
             return _call(function, arguments, level)
     raise _Unprintable
 
@@ -398,7 +398,7 @@ def _wrap(text: str, own: int, level: int) -> str:
 
 
 def _text(parts: tuple[Term, ...], level: int) -> str:
-    if len(parts) == 1 and isinstance(parts[0], Path):  # a missing value is an empty text
+    if len(parts) == 1 and isinstance(parts[0], DataPath):  # a missing value is an empty text
         return _wrap(f"'' & {_print(parts[0], _ADD + 1)}", _ADD, level)
     if len(parts) == 1:
         return f"$string({_print(parts[0], 0)})"

@@ -8,15 +8,15 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.terms import (
     INPUT,
-    Call,
     Comparison,
+    DataPath,
     Exists,
+    FunctionCall,
     Items,
     Literal,
     Logic,
     Meanings,
     Negation,
-    Path,
     Record,
     Step,
     Term,
@@ -34,7 +34,7 @@ from asl.expr.templates import SUFFIX
 
 __all__ = ["read_expression", "read_path", "read_rule", "read_template"]
 
-DATA: Final = Path(INPUT)
+DATA: Final = DataPath(INPUT)
 """What `$` is where nothing else is stated: the input of the state."""
 _NO_MEANINGS: Final[Meanings] = {}
 _ITEM: Final = ("Map", "Item", "Value")
@@ -115,15 +115,15 @@ def read_path(text: Json, data: Term = DATA) -> Term:
         return Unknown(text)
     if path.root == "$":
         return member(data, steps)
-    return _of_context(steps) if path.root == "$$" else Path(f"${path.root}", steps)
+    return _of_context(steps) if path.root == "$$" else DataPath(f"${path.root}", steps)
 
 
 def _of_context(steps: tuple[Step, ...]) -> Term:
     if steps[:3] == _ITEM:
-        return Path("item", steps[3:])
+        return DataPath("item", steps[3:])
     if steps[:3] == _INDEX:
-        return Path("index", steps[3:])
-    return Path("context", steps)
+        return DataPath("index", steps[3:])
+    return DataPath("context", steps)
 
 
 def _argument(argument: grammar.Argument, data: Term) -> Term:
@@ -163,21 +163,21 @@ def _call(name: str, arguments: tuple[Term, ...]) -> Term | None:
         case "States.ArrayGetItem", (items, Literal(int(index))):
             return member(items, (index,))
         case "States.ArrayGetItem", (items, index):
-            return Call("lookup", (items, index))
+            return FunctionCall("lookup", (items, index))
         case "States.ArrayLength", (items,):
-            return Call("count", (items,))
+            return FunctionCall("count", (items,))
         case "States.JsonMerge", (one, other) | (one, other, Literal(False)):
             return merge(one, other)
         case "States.JsonToString", (value,):
-            return Call("string", (value,))
+            return FunctionCall("string", (value,))
         case "States.MathAdd", (one, other):
-            return Call("+", (one, other))
+            return FunctionCall("+", (one, other))
         case "States.StringSplit", (text, separator):
-            return Call("split", (text, separator))
+            return FunctionCall("split", (text, separator))
         case "States.StringToJson", (text,):
-            return Call("eval", (text,))
+            return FunctionCall("eval", (text,))
         case "States.UUID", ():
-            return Call("uuid", ())
+            return FunctionCall("uuid", ())
     return None
 
 
@@ -209,10 +209,10 @@ def _test(value: Term, operator: str, operand: Json, data: Term) -> Term:
     if operator == "IsPresent":
         return Exists(value) if operand is True else Negation(Exists(value))
     if operator == "StringMatches":
-        return Call("matches", (value, Literal(operand)))
+        return FunctionCall("matches", (value, Literal(operand)))
     if operator.startswith("Is"):
         kind = operator.removeprefix("Is").lower().replace("numeric", "number")
-        test = Comparison("=", Call("type", (value,)), Literal(kind))
+        test = Comparison("=", FunctionCall("type", (value,)), Literal(kind))
         return test if operand is True else Negation(test)
     match = _OPERATOR.fullmatch(operator)
     if match is None:

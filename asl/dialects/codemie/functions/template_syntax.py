@@ -23,8 +23,8 @@ __all__ = [
     "Expression",
     "ForEach",
     "Node",
-    "Operation",
-    "Output",
+    "TemplateOperation",
+    "TemplateOutput",
     "Variable",
     "names_read",
     "parse_template",
@@ -53,7 +53,7 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class TemplateOperation:
     """An operator, or the making of a list or an object, with its operands.
 
     Attributes:
@@ -82,11 +82,11 @@ class Application:
     named: tuple[tuple[str, "Expression"], ...] = ()
 
 
-Expression: TypeAlias = Constant | Variable | Operation | Application
+Expression: TypeAlias = Constant | Variable | TemplateOperation | Application
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class TemplateOutput:
     """An expression whose value is shown."""
 
     value: Expression
@@ -120,7 +120,7 @@ class ForEach:
     otherwise: tuple["Node", ...]
 
 
-Node: TypeAlias = str | Output | Assignment | Condition | ForEach
+Node: TypeAlias = str | TemplateOutput | Assignment | Condition | ForEach
 
 
 # Parsing ------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ class _BlockParser:
                 continue
             parser = _ExpressionParser(part.text, part.offset)
             if part.kind == "{{":
-                nodes.append(Output(parser.whole()))
+                nodes.append(TemplateOutput(parser.whole()))
                 continue
             word = parser.word()
             if word in ("elif", "else", "endif", "endfor", "endset"):
@@ -347,20 +347,20 @@ class _ExpressionParser:
         while self.took("if"):
             test = self.disjunction()
             last = self.ternary() if self.took("else") else None
-            found = Operation("if", (test, found, last))
+            found = TemplateOperation("if", (test, found, last))
         self.depth -= 1
         return found
 
     def disjunction(self) -> Expression:
         found = self.conjunction()
         while self.took("or"):
-            found = Operation("or", (found, self.conjunction()))
+            found = TemplateOperation("or", (found, self.conjunction()))
         return found
 
     def conjunction(self) -> Expression:
         found = self.negation()
         while self.took("and"):
-            found = Operation("and", (found, self.negation()))
+            found = TemplateOperation("and", (found, self.negation()))
         return found
 
     def negation(self) -> Expression:
@@ -368,7 +368,7 @@ class _ExpressionParser:
         while self.took("not"):
             negated = not negated
         found = self.comparison()
-        return Operation("not", (found,)) if negated else found
+        return TemplateOperation("not", (found,)) if negated else found
 
     def comparison(self) -> Expression:
         tests: list[Expression] = []
@@ -387,8 +387,8 @@ class _ExpressionParser:
             else:
                 return found
             right = self.sum()
-            tests.append(Operation(sign, (left, right)))
-            found = tests[0] if len(tests) == 1 else Operation("and", (found, tests[-1]))
+            tests.append(TemplateOperation(sign, (left, right)))
+            found = tests[0] if len(tests) == 1 else TemplateOperation("and", (found, tests[-1]))
             left = right
 
     def followed_by(self, word: str) -> bool:
@@ -406,7 +406,7 @@ class _ExpressionParser:
         while self.kind == "sign" and self.token in signs:
             sign = self.token
             self.advance()
-            found = Operation(sign, (found, operand()))
+            found = TemplateOperation(sign, (found, operand()))
         return found
 
     def sign(self) -> Expression:
@@ -418,7 +418,7 @@ class _ExpressionParser:
             signs += self.token == "-"
             self.advance()
         found = self.postfix(self.atom())
-        return Operation("-", (Constant(0), found)) if signs % 2 else found
+        return TemplateOperation("-", (Constant(0), found)) if signs % 2 else found
 
     def applied(self, found: Expression) -> Expression:
         """Return an expression with the filters and tests behind it."""
@@ -444,7 +444,7 @@ class _ExpressionParser:
             _fail(f"there is no test {name or self.token!r}", self.offset)
         arguments, _ = self.arguments() if self.took("(") else ((), ())
         found: Expression = Application("test", name, (value, *arguments))
-        return Operation("not", (found,)) if negated else found
+        return TemplateOperation("not", (found,)) if negated else found
 
     def arguments(
         self,
@@ -488,7 +488,7 @@ class _ExpressionParser:
             arguments, _ = self.arguments()
             return Application("method", name, (value, *arguments))
         step: Json = int(name) if name.isdecimal() else name
-        return Operation("member", (value, Constant(step)))
+        return TemplateOperation("member", (value, Constant(step)))
 
     def subscript(self, value: Expression) -> Expression:
         ends: list[Expression | None] = []
@@ -499,10 +499,10 @@ class _ExpressionParser:
                 break
         self.expect("]")
         if len(ends) == 1 and ends[0] is not None:
-            return Operation("member", (value, ends[0]))
+            return TemplateOperation("member", (value, ends[0]))
         if len(ends) == 1 or len(ends) > 3:
             _fail("the subscript is not supported", self.offset)
-        return Operation("slice", (value, *ends))
+        return TemplateOperation("slice", (value, *ends))
 
     def atom(self) -> Expression:
         kind, token = self.kind, self.token
@@ -521,9 +521,9 @@ class _ExpressionParser:
                 self.expect(")")
                 return found
             case "sign", "[":
-                return Operation("list", tuple(self.listed("]")))
+                return TemplateOperation("list", tuple(self.listed("]")))
             case "sign", "{":
-                return Operation("dict", tuple(self.pairs()))
+                return TemplateOperation("dict", tuple(self.pairs()))
         _fail(
             f"{token!r} is not supported here" if token else "an expression is missing", self.offset
         )
@@ -560,7 +560,7 @@ def names_read(text: str) -> Iterator[str]:
 def _names(nodes: Sequence[Node], known: frozenset[str]) -> Iterator[str]:
     for node in nodes:
         match node:
-            case Output(value):
+            case TemplateOutput(value):
                 yield from _variables(value, known)
             case Assignment(name, value):
                 yield from _variables(value, known)
@@ -582,7 +582,7 @@ def _variables(node: Expression | None, known: frozenset[str]) -> Iterator[str]:
     match node:
         case Variable(name) if name not in known:
             yield name
-        case Operation(_, operands):
+        case TemplateOperation(_, operands):
             for each in operands:
                 yield from _variables(each, known)
         case Application(_, _, arguments, named):

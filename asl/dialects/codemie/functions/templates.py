@@ -26,8 +26,8 @@ from asl.dialects.codemie.functions.template_syntax import (
     Expression,
     ForEach,
     Node,
-    Operation,
-    Output,
+    TemplateOperation,
+    TemplateOutput,
     Variable,
     parse_template,
 )
@@ -78,7 +78,7 @@ class _Rendering:
             match node:
                 case str(text):
                     self.show(text)
-                case Output(value):
+                case TemplateOutput(value):
                     self.show(self.text(self.value(value)))
                 case Assignment(name, value):
                     self.names[name] = self.value(value)
@@ -134,13 +134,13 @@ class _Rendering:
                 return value
             case Variable(name):
                 return self.names.get(name, UNDEFINED)
-            case Operation("if", (test, then, last)):
+            case TemplateOperation("if", (test, then, last)):
                 chosen = then if self.optional(test) else last
                 return UNDEFINED if chosen is None else self.value(chosen)
-            case Operation("and" | "or" as word, (left, right)):
+            case TemplateOperation("and" | "or" as word, (left, right)):
                 found = self.optional(left)
                 return found if bool(found) is (word == "or") else self.optional(right)
-            case Operation(sign, operands):
+            case TemplateOperation(sign, operands):
                 return self.operated(sign, [self.optional(each) for each in operands])
             case Application(kind, name, arguments, named):
                 listed = [self.value(each) for each in arguments]

@@ -15,8 +15,8 @@ from asl.dialects.codemie.round_trip import restored
 from asl.dialects.codemie.writing import branches, tasks, transforms
 from asl.dialects.codemie.writing.approvals import approval
 from asl.dialects.codemie.writing.fields import CARRIED, REPORTED
-from asl.dialects.codemie.writing.machine import Machine, Writers
-from asl.dialects.codemie.writing.scope import Places, Scope, keys_of
+from asl.dialects.codemie.writing.machine import WorkflowMachine, Writers
+from asl.dialects.codemie.writing.scope import ContextScope, Places, keys_of
 from asl.dialects.codemie.writing.workflow import Workflow
 from asl.dialects.lowering import lower
 from asl.dialects.registry import meanings_of
@@ -88,6 +88,6 @@ def write(
     keys = keys_of(flow, places)
     workflow = Workflow(document.composed_value, frozenset(tools), prompts, *keys)
     workflow.begun()
-    Machine(workflow, WRITERS, flow, Scope(places)).write()
+    WorkflowMachine(workflow, WRITERS, flow, ContextScope(places)).write()
     config = workflow.config()
     return WriterResult(config, to_yaml(config), workflow.losses)

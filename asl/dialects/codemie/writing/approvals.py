@@ -4,7 +4,7 @@ from typing import Final
 
 from asl.core.diagnostics import Severity
 from asl.dialects.codemie.writing.gates import decide
-from asl.dialects.codemie.writing.machine import SILENT, Machine
+from asl.dialects.codemie.writing.machine import SILENT, WorkflowMachine
 from asl.dialects.lowering import Flow, WorkStep
 from asl.dialects.terms import INPUT, Literal, Placement, Record, paths_of, placement
 
@@ -13,7 +13,7 @@ __all__ = ["approval"]
 _UNSAID: Final = "a confirmation only continues or cancels the run"
 
 
-def approval(machine: Machine, step: WorkStep) -> None:
+def approval(machine: WorkflowMachine, step: WorkStep) -> None:
     """Report what a gate does not say, and write one that no state behind it can be."""
     decision = decide(step, machine.flow)
     pointer = machine.at(step, "Options")
@@ -40,7 +40,7 @@ def approval(machine: Machine, step: WorkStep) -> None:
     machine.add(step, {**state, "task": said, "interrupt_before": True})
 
 
-def _recorded(machine: Machine, step: WorkStep) -> None:
+def _recorded(machine: WorkflowMachine, step: WorkStep) -> None:
     """Report that the decision is nowhere, as an error where it is read."""
     place = placement(step.output)
     if place is None:

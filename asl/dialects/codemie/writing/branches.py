@@ -6,11 +6,11 @@ from asl.core.diagnostics import Severity
 from asl.core.values import Json
 from asl.dialects.codemie.config import END
 from asl.dialects.codemie.writing.expressions import Unsayable
-from asl.dialects.codemie.writing.machine import Machine
-from asl.dialects.codemie.writing.scope import Scope, is_replaced, keys_written
+from asl.dialects.codemie.writing.machine import WorkflowMachine
+from asl.dialects.codemie.writing.scope import ContextScope, is_replaced, keys_written
 from asl.dialects.codemie.writing.transforms import Transformation, writes
 from asl.dialects.lowering import Flow, WorkStep
-from asl.dialects.terms import INPUT, ITEM, RESULT, Literal, Path, Term, paths_of, placement
+from asl.dialects.terms import INPUT, ITEM, RESULT, DataPath, Literal, Term, paths_of, placement
 
 __all__ = ["branches", "fork", "iteration", "workers"]
 
@@ -18,7 +18,7 @@ ITEMS: Final = "items"
 """The key under which a Map's items are handed to its first state."""
 
 
-def _nested(machine: Machine, step: WorkStep) -> None:
+def _nested(machine: WorkflowMachine, step: WorkStep) -> None:
     """Report branches within a branch that meet before it ends."""
     within = machine.last is not None and not machine.scope.item
     if within and any(machine.lead(each.target) is not None for each in step.exits):
@@ -27,20 +27,20 @@ def _nested(machine: Machine, step: WorkStep) -> None:
         machine.lost("L-NESTEDJOIN", message, step.pointer, hint)
 
 
-def _after(machine: Machine, step: WorkStep) -> dict[str, Json]:
+def _after(machine: WorkflowMachine, step: WorkStep) -> dict[str, Json]:
     """Return `next` of the states that end the machines of a step."""
     if len(step.exits) == 1:
         return machine.next(step.exits[0].target)
     return {"state_id": machine.choosing(step)}
 
 
-def _inner(machine: Machine, flow: Flow, data: Term, *, item: bool) -> Scope:
+def _inner(machine: WorkflowMachine, flow: Flow, data: Term, *, item: bool) -> ContextScope:
     """Return the scope of a machine within a step, whose data is this to begin with."""
     steps = flow.steps.values()
     replaced = any(is_replaced(each) and each.exits and _goes_on(each) for each in steps)
-    if replaced and data not in (Path(INPUT), Path(ITEM)):
-        data = Path(INPUT)
-    return Scope(machine.scope.places, data, frozenset(keys_written(steps)), item)
+    if replaced and data not in (DataPath(INPUT), DataPath(ITEM)):
+        data = DataPath(INPUT)
+    return ContextScope(machine.scope.places, data, frozenset(keys_written(steps)), item)
 
 
 def _goes_on(step: WorkStep) -> bool:
@@ -58,7 +58,7 @@ def _reads_whole(flow: Flow) -> bool:
     return False
 
 
-def _unplaced(machine: Machine, step: WorkStep) -> Severity | None:
+def _unplaced(machine: WorkflowMachine, step: WorkStep) -> Severity | None:
     """Return how severe it is that an array of results is nowhere."""
     goes_on = any(machine.lead(each.target) is not None for each in step.exits)
     return Severity.ERROR if goes_on and _reads_whole(machine.whole) else None
@@ -68,10 +68,10 @@ def _unplaced(machine: Machine, step: WorkStep) -> Severity | None:
 # Map
 
 
-def iteration(machine: Machine, step: WorkStep) -> None:
+def iteration(machine: WorkflowMachine, step: WorkStep) -> None:
     """Write a Map: a transformation gives the items, its workers are chained by their key."""
     made = Transformation(machine, machine.scope_of(step))
-    items = machine.scope.meant(step.fields.get("Items", Path(INPUT)))
+    items = machine.scope.meant(step.fields.get("Items", DataPath(INPUT)))
     pointer = machine.at(step, "ItemsPath", "Items")
     if machine.scope.item:
         message = "an iteration within another one ends with the outer one"
@@ -81,7 +81,7 @@ def iteration(machine: Machine, step: WorkStep) -> None:
     except Unsayable as fault:
         hint = "the items are read from the key 'value'"
         machine.lost("L-PATH", fault.loss.message, pointer, hint)
-        made.add(ITEMS, Path(INPUT, ("value",)))
+        made.add(ITEMS, DataPath(INPUT, ("value",)))
     to = {**workers(machine, step, None), "store_in_context": False}
     mappings: dict[str, Any] = {"mappings": made.mappings}
     if machine.scope.item:
@@ -91,7 +91,7 @@ def iteration(machine: Machine, step: WorkStep) -> None:
         machine.node(step, mappings, to)
 
 
-def workers(machine: Machine, step: WorkStep, source: WorkStep | None) -> dict[str, Json]:
+def workers(machine: WorkflowMachine, step: WorkStep, source: WorkStep | None) -> dict[str, Json]:
     """Return how the workers of a Map are entered, which follow the state that is written."""
     key = None if source is None else machine.items_key(source, step)
     key = ITEMS if key is None else key
@@ -103,7 +103,7 @@ def workers(machine: Machine, step: WorkStep, source: WorkStep | None) -> dict[s
     after = str(following.pop("state_id"))
     flow = next(iter(step.machines.values()))
     selector = step.fields.get("ItemSelector")
-    data = Path(ITEM) if selector is None else machine.scope.meant(selector)
+    data = DataPath(ITEM) if selector is None else machine.scope.meant(selector)
     scope = _inner(machine, flow, data, item=True)
     last = _collected(machine, step)
     inner = machine.inner(flow, scope, after, following if last is None else last)
@@ -113,20 +113,20 @@ def workers(machine: Machine, step: WorkStep, source: WorkStep | None) -> dict[s
     return {"state_id": first, "iter_key": key}
 
 
-def _collected(machine: Machine, step: WorkStep) -> dict[str, Json] | None:
+def _collected(machine: WorkflowMachine, step: WorkStep) -> dict[str, Json] | None:
     """Return the flags that write the results of the last workers, None without any."""
     place = placement(step.output)
     pointer = machine.at(step, "ResultPath", "Output")
     if place is None:
         return {"store_in_context": False}
-    if place.value == Path(RESULT) and place.steps:
+    if place.value == DataPath(RESULT) and place.steps:
         machine.lost(
             "L-MAPRESULT",
             "the results are stored as texts, appended to a list under one key",
             pointer,
         )
         return {"output_key": writes(machine, step, place.steps), "append_to_context": True}
-    if place.value == Path(RESULT):
+    if place.value == DataPath(RESULT):
         message, severity = "the array of results is not written anywhere", _unplaced(machine, step)
         machine.lost("L-MAPRESULT", message, step.pointer, severity=severity)
         return None
@@ -136,7 +136,7 @@ def _collected(machine: Machine, step: WorkStep) -> dict[str, Json] | None:
 
 
 def _chained(
-    machine: Machine, states: list[dict[str, Any]], key: str, after: str, step: WorkStep
+    machine: WorkflowMachine, states: list[dict[str, Any]], key: str, after: str, step: WorkStep
 ) -> None:
     """Let the item go on from worker to worker, and mark the last ones where it chooses."""
     plain = all("state_id" in each["next"] and "iter_key" not in each["next"] for each in states)
@@ -157,19 +157,19 @@ def _chained(
 # Parallel
 
 
-def fork(machine: Machine, step: WorkStep) -> None:
+def fork(machine: WorkflowMachine, step: WorkStep) -> None:
     """Write a Parallel: a transformation that gives nothing leads to all its branches."""
     to = branches(machine, step, None)
     machine.node(step, {"mappings": []}, {**to, "store_in_context": False})
 
 
-def branches(machine: Machine, step: WorkStep, source: WorkStep | None) -> dict[str, Json]:
+def branches(machine: WorkflowMachine, step: WorkStep, source: WorkStep | None) -> dict[str, Json]:
     """Return `next` of a state that leads to the branches of a Parallel."""
     _nested(machine, step)
     after = str(_after(machine, step)["state_id"])
     place = placement(step.output)
     if place is not None:
-        placed = place.value == Path(RESULT) and place.steps
+        placed = place.value == DataPath(RESULT) and place.steps
         message = "the array of results is not stored; each branch stores its own result"
         severity = None if placed else _unplaced(machine, step)
         machine.lost("L-PARRESULT", message, step.pointer, severity=severity)
@@ -179,7 +179,7 @@ def branches(machine: Machine, step: WorkStep, source: WorkStep | None) -> dict[
         last: dict[str, Json] = {}
         if place is None:
             last = {"store_in_context": False}
-        elif place.value == Path(RESULT) and place.steps:
+        elif place.value == DataPath(RESULT) and place.steps:
             last = {"output_key": machine.scope.places.key((*place.steps, index))}
         scope = _inner(machine, flow, data, item=machine.scope.item)
         heads.append(machine.followed(machine.inner(flow, scope, after, last)))

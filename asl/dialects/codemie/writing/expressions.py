@@ -11,17 +11,17 @@ from typing import Final
 from asl.core.diagnostics import Severity
 from asl.core.values import Json
 from asl.dialects.codemie.functions.outputs import read_literal
-from asl.dialects.codemie.writing.names import READ, Loss, Names
+from asl.dialects.codemie.writing.names import READ, Loss, ValueNames
 from asl.dialects.terms import (
-    Call,
     Choose,
     Comparison,
+    DataPath,
     Exists,
+    FunctionCall,
     Items,
     Literal,
     Logic,
     Negation,
-    Path,
     Record,
     Term,
     Text,
@@ -88,7 +88,7 @@ _METHODS: Final[Mapping[str, str]] = {
 class Expressions:
     """Prints the terms of one place; what they do not say is in `losses`."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: ValueNames) -> None:
         self.names = names
         self.losses: list[Loss] = []
 
@@ -101,7 +101,7 @@ class Expressions:
         match term:
             case Literal(value):
                 return repr(value)
-            case Path():
+            case DataPath():
                 return self.named(term)
             case Items(items):
                 return f"[{', '.join(self.value(each) for each in items)}]"
@@ -115,7 +115,7 @@ class Expressions:
                 last = Literal(None) if otherwise is None else otherwise
                 test = self.test(condition, _OR, failing=False)
                 return _wrapped(f"{self.value(then, 1)} if {test} else {self.optional(last)}", 0, 1)
-            case Call(function, arguments):
+            case FunctionCall(function, arguments):
                 return self.called(function, arguments, level)
             case Comparison() | Exists() | Logic() | Negation():
                 return self.test(term, level, failing=False)
@@ -123,14 +123,14 @@ class Expressions:
 
     def optional(self, term: Term) -> str:
         """Return a term as an expression, None for a value that is missing; raises Unsayable."""
-        name = self.names.optional(term) if isinstance(term, Path) else None
+        name = self.names.optional(term) if isinstance(term, DataPath) else None
         return self.value(term) if name is None else name
 
     def shown(self, part: Term) -> str:
         """Return a part of a text, as a text."""
         return repr(part.value) if isinstance(part, Literal) else f"str({self.value(part)})"
 
-    def named(self, path: Path) -> str:
+    def named(self, path: DataPath) -> str:
         """Return the name of the value at a path.
 
         Raises:
@@ -164,13 +164,13 @@ class Expressions:
             inner = "".join(f"[{self.value(each)}]" for each in arguments[1:])
             return self.value(arguments[0], _SINGLE) + inner
         if function in ("contains", "matches"):
-            return self.test(Call(function, arguments), level, failing=False)
+            return self.test(FunctionCall(function, arguments), level, failing=False)
         raise Unsayable
 
     def number(self, term: Term, level: int) -> str:
         """Return a term as an operand: the text of an answer is read as a number."""
         said = self.value(term, level)
-        return f"float({said})" if isinstance(term, Path) and self.names.is_text(term) else said
+        return f"float({said})" if isinstance(term, DataPath) and self.names.is_text(term) else said
 
     def listed(self, term: Term) -> str:
         """Return a term as a list: a single value is the only item of one.
@@ -200,7 +200,7 @@ class Expressions:
         match term:
             case Literal(bool(value)):
                 return str(value)
-            case Path():
+            case DataPath():
                 self.losses.append(READ)
                 return self.guarded(f"{self.named(term)} == True", _COMPARE, term, level, failing)
             case Logic("or", parts):
@@ -208,28 +208,28 @@ class Expressions:
             case Logic(_, parts):
                 said = " and ".join(self.test(each, _NOT, failing=failing) for each in parts)
                 return _wrapped(said, _AND, level)
-            case Negation(Exists(Path() as path)):
+            case Negation(Exists(DataPath() as path)):
                 return _wrapped(_absent(self.there(path, 0)), _NOT, level)
             case Negation(condition):
                 return _wrapped(f"not ({self.test(condition, _OR, failing=False)})", _NOT, level)
-            case Exists(Path() as path):
+            case Exists(DataPath() as path):
                 return self.there(path, level)
-            case Comparison("=", Call("type", (value,)), Literal(str(kind))):
+            case Comparison("=", FunctionCall("type", (value,)), Literal(str(kind))):
                 return self.typed(value, kind, level, failing)
             case Comparison():
                 return self.compared(term, level, failing)
-            case Call("matches", (value, Literal(str(pattern)))):
+            case FunctionCall("matches", (value, Literal(str(pattern)))):
                 return self.matched(value, pattern, level, failing)
-            case Call("contains", (value, Literal(str(part)))):
+            case FunctionCall("contains", (value, Literal(str(part)))):
                 said = f"{part!r} in {self.value(value, _COMPARE + 1)}"
                 return self.kept(said, value, "string", level, failing)
-            case Call("boolean", (value,)):
+            case FunctionCall("boolean", (value,)):
                 return self.value(term, level)
             case Choose():
                 return self.value(term, level)
         raise Unsayable
 
-    def there(self, path: Path, level: int) -> str:
+    def there(self, path: DataPath, level: int) -> str:
         """Return the condition that a value exists.
 
         Raises:
@@ -255,7 +255,7 @@ class Expressions:
 
     def guarded(self, said: str, own: int, value: Term, level: int, failing: bool) -> str:
         """Return a condition on a value, behind the condition that it is there."""
-        guard = self.names.guard(value) if isinstance(value, Path) and not failing else ""
+        guard = self.names.guard(value) if isinstance(value, DataPath) and not failing else ""
         if not guard:
             return _wrapped(said, own, level)
         joined = f"({said})" if own < _AND else said
@@ -267,7 +267,7 @@ class Expressions:
         return self.guarded(f"{test} and {said}", _AND, value, level, failing)
 
     def coerced(self, *values: Term) -> bool:
-        return any(isinstance(each, Path) and self.names.coerces(each) for each in values)
+        return any(isinstance(each, DataPath) and self.names.coerces(each) for each in values)
 
     def typed(self, value: Term, kind: str, level: int, failing: bool) -> str:
         """Return the condition that a value has a type.
@@ -299,7 +299,7 @@ class Expressions:
         sign = {"=": "=="}.get(operator, operator)
         if operator in ("=", "!=") and isinstance(right, Literal):
             said = f"{self.value(left, _COMPARE + 1)} {sign} {self.constant(left, right.value)!r}"
-            guard = self.names.guard(left) if isinstance(left, Path) else ""
+            guard = self.names.guard(left) if isinstance(left, DataPath) else ""
             if operator == "!=" and guard:
                 return _wrapped(f"{_absent(guard)} or {said}", _OR, level)
             return self.guarded(said, _COMPARE, left, level, failing)

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.lowering import Flow, WorkStep
-from asl.dialects.terms import RESULT, Path, placement
+from asl.dialects.terms import RESULT, DataPath, placement
 
 __all__ = ["CARRIED", "REPORTED", "report"]
 
@@ -65,7 +65,7 @@ CARRIED: Final = {
 """The fields of each type that are carried; a state of another type is reported as a whole."""
 
 
-class Machine(Protocol):
+class LossReporter(Protocol):
     """The machine whose steps are written."""
 
     @property
@@ -76,7 +76,7 @@ class Machine(Protocol):
         """Report what no workflow can say."""
 
 
-def report(machine: Machine, step: WorkStep) -> None:
+def report(machine: LossReporter, step: WorkStep) -> None:
     """Report the fields of a state that are not carried."""
     if step.kind not in CARRIED:
         return  # the replacement reports all of it
@@ -126,7 +126,7 @@ def _shaping(step: WorkStep) -> Iterator[str]:
     carried = {"ResultPath"} if step.machines or step.kind == "Approval" else set()
     carried |= {"InputPath"} if step.machines else set()
     place = placement(step.output)
-    if step.machines and (place is None or place.value == Path(RESULT)):
+    if step.machines and (place is None or place.value == DataPath(RESULT)):
         return
     for field, value in step.state.items():
         if field in _SHAPING - carried - {"Assign"} and value != _UNSHAPED.get(field):

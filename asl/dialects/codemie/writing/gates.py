@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from asl.dialects.lowering import Exit, Flow, WorkStep
-from asl.dialects.terms import INPUT, RESULT, Comparison, Literal, Path, member
+from asl.dialects.lowering import Flow, StepExit, WorkStep
+from asl.dialects.terms import INPUT, RESULT, Comparison, DataPath, Literal, member
 
 __all__ = ["Decision", "decide"]
 
@@ -14,7 +14,7 @@ _ANY: Final = "*"
 """The option that means any answer."""
 
 
-_DECISION: Final = Path(RESULT, ("approval",))
+_DECISION: Final = DataPath(RESULT, ("approval",))
 
 
 class Decision(NamedTuple):
@@ -28,7 +28,7 @@ class Decision(NamedTuple):
 
     granted: str | None
     lost: tuple[str, ...]
-    odd: tuple[Exit, ...]
+    odd: tuple[StepExit, ...]
 
 
 def decide(step: WorkStep, flow: Flow) -> Decision:
@@ -43,7 +43,7 @@ def decide(step: WorkStep, flow: Flow) -> Decision:
     given = step.state.get("Options")
     first, *others = map(str, given if isinstance(given, list) and given else _OPTIONS)
     ways: dict[str, str | None] = {}
-    odd: list[Exit] = []
+    odd: list[StepExit] = []
     default: str | None = None
     for each in step.exits:
         options = None if each.condition is None else _options(step, each)
@@ -65,10 +65,10 @@ def decide(step: WorkStep, flow: Flow) -> Decision:
     return Decision(granted, lost, tuple(odd))
 
 
-def _options(step: WorkStep, exit: Exit) -> list[str] | None:
+def _options(step: WorkStep, exit: StepExit) -> list[str] | None:
     """Return the options for which an exit is taken, None if its condition is about more."""
     match exit.condition:
-        case Comparison("=" | "in", Path() as path, Literal(value)):
+        case Comparison("=" | "in", DataPath() as path, Literal(value)):
             read = member(step.output, path.steps) if path.root == INPUT else path
             if read == _DECISION:
                 return [str(each) for each in (value if isinstance(value, list) else [value])]

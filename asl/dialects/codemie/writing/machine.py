@@ -12,17 +12,17 @@ from asl.dialects.codemie.config import END
 from asl.dialects.codemie.writing.expressions import Expressions, Unsayable
 from asl.dialects.codemie.writing.fields import report
 from asl.dialects.codemie.writing.gates import Decision, decide
-from asl.dialects.codemie.writing.names import Extracted, Loss, Names, Output
-from asl.dialects.codemie.writing.scope import Scope, key_of
+from asl.dialects.codemie.writing.names import Extracted, Loss, OutputNames, ValueNames
+from asl.dialects.codemie.writing.scope import ContextScope, key_of
 from asl.dialects.codemie.writing.workflow import Workflow
-from asl.dialects.lowering import Exit, Flow, WorkStep, fold
-from asl.dialects.terms import INPUT, Literal, Path
+from asl.dialects.lowering import Flow, StepExit, WorkStep, fold
+from asl.dialects.terms import INPUT, DataPath, Literal
 
-__all__ = ["SILENT", "Machine", "Writers", "never"]
+__all__ = ["SILENT", "WorkflowMachine", "Writers", "never"]
 
 State: TypeAlias = dict[str, Any]
-Handler: TypeAlias = "Callable[[Machine, WorkStep], None]"
-Region: TypeAlias = "Callable[[Machine, WorkStep, WorkStep | None], dict[str, Json]]"
+Handler: TypeAlias = "Callable[[WorkflowMachine, WorkStep], None]"
+Region: TypeAlias = "Callable[[WorkflowMachine, WorkStep, WorkStep | None], dict[str, Json]]"
 SILENT: Final[Mapping[str, Json]] = {"store_in_context": False, "include_in_llm_history": False}
 OMITTED: Final = frozenset(("Wait", "Checkpoint"))
 """Types of states that do nothing there."""
@@ -43,7 +43,7 @@ class Writers(NamedTuple):
     regions: Mapping[str, Region]
 
 
-class Machine:
+class WorkflowMachine:
     """The steps of one machine.
 
     Args:
@@ -60,7 +60,7 @@ class Machine:
         workflow: Workflow,
         writers: Writers,
         flow: Flow,
-        scope: Scope,
+        scope: ContextScope,
         after: str = END,
         last: Mapping[str, Json] | None = None,
     ) -> None:
@@ -82,9 +82,11 @@ class Machine:
         self.behind: list[State] = []
         """States that follow the one that is being written."""
 
-    def inner(self, flow: Flow, scope: Scope, after: str, last: Mapping[str, Json]) -> "Machine":
+    def inner(
+        self, flow: Flow, scope: ContextScope, after: str, last: Mapping[str, Json]
+    ) -> "WorkflowMachine":
         """Return a machine within a state of this one."""
-        return Machine(self.workflow, self.writers, flow, scope, after, last)
+        return WorkflowMachine(self.workflow, self.writers, flow, scope, after, last)
 
     def write(self) -> str:
         """Write the machine; return the name of its first state."""
@@ -210,9 +212,9 @@ class Machine:
     def items_key(self, step: WorkStep, following: WorkStep) -> str | None:
         """Return the key under which the output of a step has the items of a Map."""
         place, items = key_of(step), following.fields.get("Items")
-        if self.scope.item or place is None or not isinstance(items, Path):
+        if self.scope.item or place is None or not isinstance(items, DataPath):
             return None
-        steps = Output(place).within(items)
+        steps = OutputNames(place).within(items)
         if steps is None:
             return None
         if not steps:
@@ -222,7 +224,7 @@ class Machine:
 
     # Values
 
-    def scope_of(self, step: WorkStep) -> Scope:
+    def scope_of(self, step: WorkStep) -> ContextScope:
         """Return the scope of a step, which knows whether the data is the output in front of it."""
         sources = [
             each
@@ -233,7 +235,9 @@ class Machine:
         first = step.name == self.flow.start
         return self.scope._replace(answer=bool(sources) and answers and not first)
 
-    def routed(self, step: WorkStep, exits: tuple[Exit, ...], names: Names) -> dict[str, Json]:
+    def routed(
+        self, step: WorkStep, exits: tuple[StepExit, ...], names: ValueNames
+    ) -> dict[str, Json]:
         """Return the form of `next` that decides; raises Unsayable."""
         cases: list[Any] = []
         losses: list[tuple[Loss, str]] = []
@@ -284,7 +288,7 @@ class Machine:
         place = key_of(step)
         if place is not None:
             try:
-                return {**stored, **self.routed(step, step.exits, Output(place))}
+                return {**stored, **self.routed(step, step.exits, OutputNames(place))}
             except Unsayable:
                 pass
         return {**stored, "state_id": self.choosing(step)}
@@ -346,7 +350,7 @@ class Machine:
         self.behind.append(self.workflow.transforming(id, never(error), {"state_id": END}))
         return id
 
-    def followed(self, inner: "Machine") -> str:
+    def followed(self, inner: "WorkflowMachine") -> str:
         """Write a machine behind the state that is being written; return its first state."""
         states = self.workflow.states
         begun = len(states)
@@ -364,5 +368,5 @@ def never(needed: str) -> State:
 def _idle(step: WorkStep) -> bool:
     """Whether a step does nothing there."""
     if step.kind == "Pass":
-        return step.output == Path(INPUT) and not step.assign and len(step.exits) == 1
+        return step.output == DataPath(INPUT) and not step.assign and len(step.exits) == 1
     return step.kind in OMITTED

@@ -11,9 +11,9 @@ from asl.dialects.terms import (
     INPUT,
     ITEM,
     RESULT,
-    Call,
+    DataPath,
+    FunctionCall,
     Items,
-    Path,
     Record,
     Step,
     Term,
@@ -23,7 +23,7 @@ from asl.dialects.terms import (
     replace,
 )
 
-__all__ = ["TASK", "Places", "Scope", "is_replaced", "key_of", "keys_of", "keys_written"]
+__all__ = ["TASK", "ContextScope", "Places", "is_replaced", "key_of", "keys_of", "keys_written"]
 
 Steps: TypeAlias = tuple[Step, ...]
 TASK: Final = "task"
@@ -82,7 +82,7 @@ def _steps(flow: Flow) -> Iterator[WorkStep]:
             yield from _steps(inner)
 
 
-def _paths(flow: Flow) -> Iterator[Path]:
+def _paths(flow: Flow) -> Iterator[DataPath]:
     for step in _steps(flow):
         conditions = [each.condition for each in step.exits if each.condition is not None]
         for term in (step.input, step.output, *step.fields.values(), *conditions):
@@ -92,7 +92,7 @@ def _paths(flow: Flow) -> Iterator[Path]:
 def key_of(step: WorkStep) -> Steps | None:
     """Return where the result of a step is in the data, None if it is not there as it is."""
     place = placement(step.output)
-    return None if place is None or place.value != Path(RESULT) else place.steps
+    return None if place is None or place.value != DataPath(RESULT) else place.steps
 
 
 def is_replaced(step: WorkStep) -> bool:
@@ -102,11 +102,11 @@ def is_replaced(step: WorkStep) -> bool:
 
 def _keeps(term: Term) -> bool:
     match term:
-        case Path(root, steps):
+        case DataPath(root, steps):
             return root == INPUT and not steps
         case Record(base, _):
             return base is not None and _keeps(base)
-        case Call("merge", (Items(items),)):
+        case FunctionCall("merge", (Items(items),)):
             return any(map(_keeps, items))
     return False
 
@@ -144,7 +144,7 @@ def keys_of(flow: Flow, places: Places) -> tuple[set[str], set[str]]:
     return keys, answers
 
 
-class Scope(NamedTuple):
+class ContextScope(NamedTuple):
     """What the paths of one machine lead to in the context.
 
     Attributes:
@@ -157,7 +157,7 @@ class Scope(NamedTuple):
     """
 
     places: Places
-    data: Term = Path(INPUT)
+    data: Term = DataPath(INPUT)
     written: frozenset[Step] = frozenset()
     item: bool = False
     answer: bool = False
@@ -167,15 +167,15 @@ class Scope(NamedTuple):
         """Return a term over the context and the item."""
 
         def change(part: Term) -> Term | None:
-            if not isinstance(part, Path) or part.root != INPUT:
+            if not isinstance(part, DataPath) or part.root != INPUT:
                 return None
             if part.steps and part.steps[0] in self.written:
                 return part
             return member(self.data, part.steps)
 
-        return term if self.data == Path(INPUT) else replace(term, change)
+        return term if self.data == DataPath(INPUT) else replace(term, change)
 
-    def place(self, path: Path) -> Steps | None:
+    def place(self, path: DataPath) -> Steps | None:
         """Return the keys and positions that a path leads along in the context.
 
         Args:
@@ -195,7 +195,7 @@ class Scope(NamedTuple):
         found = self.places.resolve(path.steps)
         return found if found and isinstance(found[0], str) else None
 
-    def key(self, path: Path) -> Steps | None:
+    def key(self, path: DataPath) -> Steps | None:
         """Return the way to a path for a transformation: the keys of an item are keys there."""
         if not path.steps or path.root != (ITEM if path.root == ITEM and self.item else INPUT):
             return None

@@ -8,7 +8,7 @@ from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.codemie.tasks import RETRIED
 from asl.dialects.codemie.writing.expressions import Unsayable
-from asl.dialects.codemie.writing.machine import Machine
+from asl.dialects.codemie.writing.machine import WorkflowMachine
 from asl.dialects.codemie.writing.scope import is_replaced
 from asl.dialects.codemie.writing.texts import Texts, unreadable
 from asl.dialects.codemie.writing.transforms import Transformation, ended, transform, writes
@@ -17,9 +17,9 @@ from asl.dialects.names import lost_integration
 from asl.dialects.terms import (
     INPUT,
     RESULT,
+    DataPath,
     Items,
     Literal,
-    Path,
     Placement,
     Record,
     Term,
@@ -42,7 +42,7 @@ MOST_BACKOFF: Final = 10
 """Bounds of a policy."""
 
 
-def prepare(machine: Machine, step: WorkStep) -> None:
+def prepare(machine: WorkflowMachine, step: WorkStep) -> None:
     """Make what a Task is given, and what is to be computed for it in front of it."""
     agent = step.state.get("Agent", step.state.get("Resource"))
     tool = "Agent" not in step.state or machine.workflow.is_tool(str(agent))
@@ -64,7 +64,7 @@ _UNTOLD: Final[Mapping[str, Json]] = {"include_in_llm_history": False}
 class _Given:
     """What a Task is given, as text or arguments."""
 
-    def __init__(self, machine: Machine, step: WorkStep, *, tool: bool) -> None:
+    def __init__(self, machine: WorkflowMachine, step: WorkStep, *, tool: bool) -> None:
         self.machine = machine
         self.step = step
         self.scope = machine.scope_of(step)
@@ -76,8 +76,8 @@ class _Given:
 
     def instruction(self) -> dict[str, Json]:
         """Return the text that an assistant gets: a line for each member of its input."""
-        whole = isinstance(self.input, Path) and not self.input.steps
-        if whole and isinstance(self.input, Path) and self.scope.place(self.input) is None:
+        whole = isinstance(self.input, DataPath) and not self.input.steps
+        if whole and isinstance(self.input, DataPath) and self.scope.place(self.input) is None:
             message = "an assistant gets a text instead of the data"
             hint = "the text is the comment or the name of the state"
             self.machine.lost("L-PARAMETERS", message, self.step.pointer, hint)
@@ -102,7 +102,7 @@ class _Given:
 
     def arguments(self) -> dict[str, Json]:
         """Return the arguments that a tool gets."""
-        if self.input == Path(INPUT):
+        if self.input == DataPath(INPUT):
             return {}
         members = _members(self.input)
         if members is None:
@@ -172,7 +172,7 @@ def _members(term: Term) -> Mapping[str, Term] | None:
     return dict(term.members) if isinstance(term, Record) and term.base is None else None
 
 
-def task(machine: Machine, step: WorkStep) -> None:
+def task(machine: WorkflowMachine, step: WorkStep) -> None:
     """Write a Task: an agent becomes an assistant or a tool, a resource a tool."""
     field = "Agent" if "Agent" in step.state else "Resource"
     agent = str(step.state.get(field))
@@ -190,7 +190,7 @@ def task(machine: Machine, step: WorkStep) -> None:
     _finished(machine, step, made)
 
 
-def stand_in(machine: Machine, step: WorkStep) -> None:
+def stand_in(machine: WorkflowMachine, step: WorkStep) -> None:
     """Write an assistant in the place of what has no counterpart."""
     message = f"a workflow has no {step.kind} states"
     machine.lost(
@@ -205,11 +205,11 @@ def stand_in(machine: Machine, step: WorkStep) -> None:
     _finished(machine, step, made)
 
 
-def _finished(machine: Machine, step: WorkStep, made: dict[str, Json]) -> None:
+def _finished(machine: WorkflowMachine, step: WorkStep, made: dict[str, Json]) -> None:
     """Add a state that runs an actor, with its policy and with what becomes of its answer."""
     made["retry_policy"] = _policy(machine, step)
     place = ended(machine, step)
-    if place is None or place.value == Path(RESULT) or _is_merge(place):
+    if place is None or place.value == DataPath(RESULT) or _is_merge(place):
         made["next"] = {
             **_forgotten(machine, step),
             **machine.going(step, _stored(machine, step, place)),
@@ -231,7 +231,7 @@ def _finished(machine: Machine, step: WorkStep, made: dict[str, Json]) -> None:
 _FORGET: Final = "reset_keys_in_context_store"
 
 
-def _forgotten(machine: Machine, step: WorkStep) -> dict[str, Json]:
+def _forgotten(machine: WorkflowMachine, step: WorkStep) -> dict[str, Json]:
     """Return the flag that removes what was computed in front of a step."""
     computed = machine.computed.get(step.name)
     return {} if computed is None else {_FORGET: [*computed]}
@@ -239,8 +239,8 @@ def _forgotten(machine: Machine, step: WorkStep) -> dict[str, Json]:
 
 def _within(part: Term, key: str) -> Term | None:
     """Return where a part of an answer is that is kept under a key."""
-    if isinstance(part, Path) and part.root == RESULT:
-        return member(Path(INPUT), (key, *part.steps))
+    if isinstance(part, DataPath) and part.root == RESULT:
+        return member(DataPath(INPUT), (key, *part.steps))
     return None
 
 
@@ -250,12 +250,12 @@ def _is_merge(place: Placement) -> bool:
     return (
         not place.steps
         and isinstance(value, Record)
-        and value.base in (None, Path(INPUT))
-        and all(each == Path(RESULT, (key,)) for key, each in value.members)
+        and value.base in (None, DataPath(INPUT))
+        and all(each == DataPath(RESULT, (key,)) for key, each in value.members)
     )
 
 
-def _stored(machine: Machine, step: WorkStep, place: Placement | None) -> dict[str, Json]:
+def _stored(machine: WorkflowMachine, step: WorkStep, place: Placement | None) -> dict[str, Json]:
     """Return the flags that write an answer where its state writes it."""
     if place is None:
         return {"store_in_context": False}
@@ -274,7 +274,7 @@ def _stored(machine: Machine, step: WorkStep, place: Placement | None) -> dict[s
     return {"clear_context_store": "keep_current"}
 
 
-def _policy(machine: Machine, step: WorkStep) -> dict[str, Json]:
+def _policy(machine: WorkflowMachine, step: WorkStep) -> dict[str, Json]:
     """Return the one policy that comes nearest to the retriers of a state."""
     state, where = step.state, machine.at(step, "Retry")
     retriers = [

@@ -6,8 +6,8 @@ from typing import Final
 
 from asl.dialects.codemie.functions.placeholders import find_placeholders
 from asl.dialects.codemie.writing.expressions import Unsayable
-from asl.dialects.codemie.writing.scope import Scope
-from asl.dialects.terms import Literal, Path, Step, Term, Text, Unknown, as_text
+from asl.dialects.codemie.writing.scope import ContextScope
+from asl.dialects.terms import DataPath, Literal, Step, Term, Text, Unknown, as_text
 
 __all__ = ["Texts", "unreadable"]
 
@@ -38,7 +38,7 @@ class Texts:
             Unsayable.
     """
 
-    def __init__(self, scope: Scope, compute: Callable[[Term], str]) -> None:
+    def __init__(self, scope: ContextScope, compute: Callable[[Term], str]) -> None:
         self.scope = scope
         self.compute = compute
 
@@ -47,7 +47,7 @@ class Texts:
         match term:
             case Literal(value):
                 return as_text(value)
-            case Path():
+            case DataPath():
                 place = self.scope.place(term)
                 found = None if not place else placeholder(place)
                 if found is None:
@@ -78,7 +78,7 @@ def unreadable(text: str) -> bool:
 
 
 def _unsayable(term: Term) -> Unsayable:
-    if isinstance(term, Path) and term.root == "context":
+    if isinstance(term, DataPath) and term.root == "context":
         return Unsayable("L-CONTEXT", "no placeholder reads the execution, the state or the time")
     if isinstance(term, Unknown) and not term.text.startswith("$"):
         return Unsayable("L-JSONATA", "no placeholder computes this")

@@ -8,12 +8,22 @@ from asl.core.diagnostics import Severity
 from asl.core.values import Json
 from asl.dialects.codemie.config import END
 from asl.dialects.codemie.writing.expressions import Expressions, Unsayable
-from asl.dialects.codemie.writing.machine import Machine, never
+from asl.dialects.codemie.writing.machine import WorkflowMachine, never
 from asl.dialects.codemie.writing.names import Context
-from asl.dialects.codemie.writing.scope import Scope, is_replaced
+from asl.dialects.codemie.writing.scope import ContextScope, is_replaced
 from asl.dialects.codemie.writing.texts import Texts, unreadable
 from asl.dialects.lowering import WorkStep
-from asl.dialects.terms import INPUT, Literal, Path, Placement, Record, Step, Term, Text, placement
+from asl.dialects.terms import (
+    INPUT,
+    DataPath,
+    Literal,
+    Placement,
+    Record,
+    Step,
+    Term,
+    Text,
+    placement,
+)
 
 __all__ = ["Transformation", "choice", "ended", "fail", "idle", "pass_", "transform", "writes"]
 
@@ -27,7 +37,9 @@ class Transformation:
         answers: Keys of answers next to those that the document has.
     """
 
-    def __init__(self, machine: Machine, scope: Scope, answers: Iterable[Step] = ()) -> None:
+    def __init__(
+        self, machine: WorkflowMachine, scope: ContextScope, answers: Iterable[Step] = ()
+    ) -> None:
         self.machine = machine
         self.scope = scope
         self.names = Context(
@@ -71,7 +83,7 @@ class Transformation:
         match term:
             case Literal(value):
                 return {"type": "constant", "value": value}
-            case Path():
+            case DataPath():
                 place = self.scope.key(term)
                 if not place or any("." in str(each) for each in place):
                     message = "a transform node does not read the whole data"
@@ -86,7 +98,7 @@ class Transformation:
         return {"type": "script", "script": self.script(term)}
 
 
-def writes(machine: Machine, step: WorkStep, steps: tuple[Step, ...]) -> str:
+def writes(machine: WorkflowMachine, step: WorkStep, steps: tuple[Step, ...]) -> str:
     """Return the key of the context for a place of the data."""
     key = machine.scope.places.key(steps)
     if len(steps) > 1:
@@ -96,11 +108,11 @@ def writes(machine: Machine, step: WorkStep, steps: tuple[Step, ...]) -> str:
     return str(key)
 
 
-def ended(machine: Machine, step: WorkStep) -> Placement | None:
+def ended(machine: WorkflowMachine, step: WorkStep) -> Placement | None:
     """Return where a step writes; what ends a run writes no part of the data apart."""
     place = placement(step.output)
     goes_on = any(machine.lead(each.target) is not None for each in step.exits)
-    if goes_on or place is None or place.steps or not isinstance(place.value, Path):
+    if goes_on or place is None or place.steps or not isinstance(place.value, DataPath):
         return place
     if place.value.root != INPUT:
         return place
@@ -110,7 +122,7 @@ def ended(machine: Machine, step: WorkStep) -> Placement | None:
 
 
 def transform(
-    machine: Machine, step: WorkStep, id: str, output: Term, answers: Iterable[Step] = ()
+    machine: WorkflowMachine, step: WorkStep, id: str, output: Term, answers: Iterable[Step] = ()
 ) -> dict[str, Any]:
     """Return the state that makes the data behind a step.
 
@@ -157,31 +169,31 @@ def _members(value: Term) -> list[tuple[str, Term]] | None:
     """Return the members that are written, None if a value is no object that is written out."""
     if isinstance(value, Literal) and isinstance(value.value, dict):
         return [(key, Literal(each)) for key, each in value.value.items()]
-    if isinstance(value, Record) and value.base in (None, Path(INPUT)):
+    if isinstance(value, Record) and value.base in (None, DataPath(INPUT)):
         return [*value.members]
     return None
 
 
-def idle(machine: Machine, step: WorkStep) -> None:
+def idle(machine: WorkflowMachine, step: WorkStep) -> None:
     """Write a state that does nothing, as its way leads back to it without any that does."""
     to = machine.next(step.exits[0].target)
     machine.node(step, {"mappings": []}, {**to, "store_in_context": False})
 
 
-def pass_(machine: Machine, step: WorkStep) -> None:
+def pass_(machine: WorkflowMachine, step: WorkStep) -> None:
     """Write a Pass that makes something, or decides by what is there."""
-    if step.output == Path(INPUT):
+    if step.output == DataPath(INPUT):
         (idle if len(step.exits) == 1 else choice)(machine, step)
         return
     machine.add(step, transform(machine, step, machine.id(step), step.output))
 
 
-def choice(machine: Machine, step: WorkStep) -> None:
+def choice(machine: WorkflowMachine, step: WorkStep) -> None:
     """Write a Choice as a state of its own, which extracts what it reads."""
     machine.add(step, machine.decider(machine.id(step), step))
 
 
-def fail(machine: Machine, step: WorkStep) -> None:
+def fail(machine: WorkflowMachine, step: WorkStep) -> None:
     """Write a Fail as a transformation that needs what no one gives."""
     message = "a workflow has no Fail state"
     machine.lost("L-FAIL", message, step.pointer, "a transform node that always fails")

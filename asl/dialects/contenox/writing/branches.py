@@ -14,10 +14,10 @@ from asl.dialects.contenox.writing.templates import Printer, escaped, parses
 from asl.dialects.names import FreshNames
 from asl.dialects.terms import (
     Comparison,
+    DataPath,
     Literal,
     Logic,
     Negation,
-    Path,
     Term,
 )
 
@@ -54,7 +54,7 @@ class Selection(NamedTuple):
 
 
 class _Test(NamedTuple):
-    value: Path
+    value: DataPath
     operator: str
     when: str
 
@@ -113,7 +113,7 @@ def _inverted(rules: Sequence[BranchRule]) -> Sequence[BranchRule]:
 def _compared(rules: Sequence[BranchRule], printer: Printer) -> Selection | None:
     """Return a selection by one text of the data, None if the rules are about more."""
     found: list[Json] = []
-    values: set[Path] = set()
+    values: set[DataPath] = set()
     for condition, goto in rules:
         if condition is None:
             found.append(default(goto))
@@ -131,9 +131,9 @@ def _compared(rules: Sequence[BranchRule], printer: Printer) -> Selection | None
 def _tests(condition: Term) -> list[_Test] | None:
     """Return the comparisons that a condition joins by `or`, None for any other condition."""
     match condition:
-        case Comparison("=", Path() as value, Literal(str(text)), None | "string"):
+        case Comparison("=", DataPath() as value, Literal(str(text)), None | "string"):
             return _equal(value, [text])
-        case Comparison("in", Path() as value, Literal(list(texts)), None | "string"):
+        case Comparison("in", DataPath() as value, Literal(list(texts)), None | "string"):
             return _equal(value, texts)
         case Logic("or", parts):
             found = [_tests(each) for each in parts]
@@ -141,7 +141,7 @@ def _tests(condition: Term) -> list[_Test] | None:
     return None
 
 
-def _equal(value: Path, texts: Sequence[Json]) -> list[_Test] | None:
+def _equal(value: DataPath, texts: Sequence[Json]) -> list[_Test] | None:
     """Return comparisons with texts, None if a template may show another value like one."""
     found = [each for each in texts if isinstance(each, str) and not _AMBIGUOUS.fullmatch(each)]
     if len(found) < len(texts):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from asl.dialects.terms import (
+    DataPath,
     Literal,
-    Path,
     Record,
     Term,
     Unknown,
@@ -63,24 +63,24 @@ _VARIABLE: Final = "."
 _MOVING: Final = ">"
 
 
-def variable(name: str) -> Path:
+def variable(name: str) -> DataPath:
     """Return the variable of a chain with this name."""
-    return Path(f"{_VARIABLE}{name}")
+    return DataPath(f"{_VARIABLE}{name}")
 
 
-def moving(state: str) -> Path:
+def moving(state: str) -> DataPath:
     """Return what moves along into a state that several tasks lead to."""
-    return Path(f"{_MOVING}{state}")
+    return DataPath(f"{_MOVING}{state}")
 
 
 def is_variable(term: Term) -> bool:
     """Return whether a term is a variable of the chain as a whole."""
-    return isinstance(term, Path) and term.root.startswith(_VARIABLE) and not term.steps
+    return isinstance(term, DataPath) and term.root.startswith(_VARIABLE) and not term.steps
 
 
 def is_moving(term: Term) -> bool:
     """Return whether a term lies in what moves along, whichever task has made it."""
-    return isinstance(term, Path) and term.root.startswith(_MOVING)
+    return isinstance(term, DataPath) and term.root.startswith(_MOVING)
 
 
 GIVEN: Final = variable("input")
@@ -133,16 +133,16 @@ def _has_root(term: Term, root: str) -> bool:
     return any(each.root == root for each in paths_of(term))
 
 
-def _replaced(known: Knowledge, old: Term, new: Path) -> Knowledge:
+def _replaced(known: Knowledge, old: Term, new: DataPath) -> Knowledge:
     """Return what is known when a value is found elsewhere, with everything within it."""
 
     def change(term: Term) -> Term | None:
         if term == old:
             return new
-        if isinstance(term, Path) and isinstance(old, Path) and term.root == old.root:
+        if isinstance(term, DataPath) and isinstance(old, DataPath) and term.root == old.root:
             length = len(old.steps)
             if term.steps[:length] == old.steps:
-                return Path(new.root, (*new.steps, *term.steps[length:]))
+                return DataPath(new.root, (*new.steps, *term.steps[length:]))
         return None
 
     return _changed(known, lambda term: replace(term, change))
@@ -183,8 +183,8 @@ def join(state: str, old: Knowledge, new: Knowledge) -> Knowledge:
         one, other = _opened(one), _opened(other)
         if isinstance(one, Record) != isinstance(other, Record):
             # What has grown is still based on what it was.
-            one = Record(one, ()) if isinstance(one, Path) else one
-            other = Record(other, ()) if isinstance(other, Path) else other
+            one = Record(one, ()) if isinstance(one, DataPath) else one
+            other = Record(other, ()) if isinstance(other, DataPath) else other
         if isinstance(one, Record) and isinstance(other, Record):
             base = None
             if one.base is not None or other.base is not None:

@@ -36,9 +36,9 @@ from asl.dialects.contenox.writing.transitions import (
     set_selection,
     set_transition,
 )
-from asl.dialects.lowering import Exit
+from asl.dialects.lowering import StepExit
 from asl.dialects.names import lost_integration, provider_of
-from asl.dialects.terms import INPUT, Literal, Path, Record, Term, Text, paths_of
+from asl.dialects.terms import INPUT, DataPath, Literal, Record, Term, Text, paths_of
 from asl.engine.definitions import AgentDefinition
 
 __all__ = ["CALLED", "FIELDS", "write_step"]
@@ -93,7 +93,7 @@ def write_step(writer: TaskWriter) -> Iterator[ChainTransition]:
             writer.report(CALLED[kind], told, None, "a tool of its name has to do that")
             place = writer.at("InputPath")
             written = writer.step.state.keys() & {"Parameters", "Arguments"}
-            data = Path(INPUT) if written else writer.step.input
+            data = DataPath(INPUT) if written else writer.step.input
             payload = writer.resolve(data, Cause("CX-INPUTPATH", place))
             yield from _call(writer, writer.step.name, payload, place)
 
@@ -180,7 +180,7 @@ def _selecting(writer: TaskWriter, task: dict[str, Json]) -> Iterator[ChainTrans
     That text is all that is left of the answer: if anything else of it is read, the Choice behind
     the step gets a task of its own in the next attempt.
     """
-    answer = Path(f"!{writer.id}")
+    answer = DataPath(f"!{writer.id}")
     printer = Printer(answer, answer.root, lenient=writer.jsonata)
     behind = _behind(writer, answer).data
     exits = _possible(writer, rules(writer, behind, answer), printer)
@@ -201,7 +201,9 @@ def _selecting(writer: TaskWriter, task: dict[str, Json]) -> Iterator[ChainTrans
     yield from leave(writer, known)
 
 
-def _possible(writer: TaskWriter, found: list[BranchRule], printer: Printer) -> tuple[Exit, ...]:
+def _possible(
+    writer: TaskWriter, found: list[BranchRule], printer: Printer
+) -> tuple[StepExit, ...]:
     """Return the exits that templates can select; report the others, which are never taken."""
     kept = []
     for rule, exit in zip(found, writer.step.exits, strict=True):

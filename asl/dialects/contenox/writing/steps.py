@@ -20,10 +20,10 @@ from asl.dialects.terms import (
     ERROR,
     INPUT,
     RESULT,
-    Call,
+    DataPath,
+    FunctionCall,
     Items,
     Literal,
-    Path,
     Record,
     Step,
     Term,
@@ -121,19 +121,19 @@ class TaskWriter:
 
         def change(each: Term) -> Term | None:
             match each:
-                case Path("context", steps) if steps[:2] == _EXECUTION_INPUT:
+                case DataPath("context", steps) if steps[:2] == _EXECUTION_INPUT:
                     return _part(GIVEN, steps[2:])
-                case Path(root, steps) if root in roots:
+                case DataPath(root, steps) if root in roots:
                     return _part(roots[root], steps)
-                case Path(root, steps) if root.startswith("$"):
+                case DataPath(root, steps) if root.startswith("$"):
                     return _part(self.known.variable(root[1:]), steps)
-                case Path(root, _):
+                case DataPath(root, _):
                     return Lost(root, cause)
-                case Call(name, _) if name not in EXPRESSIBLE:
+                case FunctionCall(name, _) if name not in EXPRESSIBLE:
                     return Lost(name, cause)
                 case Unknown(text):
                     return each if isinstance(each, Lost) else Lost(text, cause)
-                case Call("lookup", (value, *steps)) if all(
+                case FunctionCall("lookup", (value, *steps)) if all(
                     isinstance(step, Literal) for step in steps
                 ):
                     keys = tuple(step.value for step in steps if isinstance(step, Literal))
@@ -196,7 +196,7 @@ class TaskWriter:
         if value == self.known.flow:
             return _Form({})
         if is_variable(value):
-            assert isinstance(value, Path)
+            assert isinstance(value, DataPath)
             return _Form({"input_var": value.root[1:]})
         printer = self.printer
         if isinstance(value, Text) or (isinstance(value, Literal) and isinstance(value.value, str)):
@@ -235,11 +235,11 @@ class TaskWriter:
 def _part(value: Term, steps: tuple[Step, ...]) -> Term:
     """Return what a path leads to within a value, which stays lost if it is lost."""
     found = member(value, steps)
-    while isinstance(found, Call) and found.function == "lookup" and found.arguments:
+    while isinstance(found, FunctionCall) and found.function == "lookup" and found.arguments:
         inner = found.arguments[0]
         if isinstance(inner, Lost):
             return inner
-        if not isinstance(inner, Call):
+        if not isinstance(inner, FunctionCall):
             break
         found = inner
     return member(value, steps)
@@ -268,4 +268,4 @@ def _is_data(part: Term) -> bool:
 
 def _reaches(term: Term) -> bool:
     """Whether a term reads a part of a variable."""
-    return isinstance(term, Path) and bool(term.steps)
+    return isinstance(term, DataPath) and bool(term.steps)

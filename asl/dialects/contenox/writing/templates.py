@@ -10,15 +10,15 @@ from asl.core.values import Json, compact
 from asl.dialects.contenox.functions.templates import parse
 from asl.dialects.contenox.writing.knowledge import GIVEN, is_moving
 from asl.dialects.terms import (
-    Call,
     Choose,
     Comparison,
+    DataPath,
     Exists,
+    FunctionCall,
     Items,
     Literal,
     Logic,
     Negation,
-    Path,
     Record,
     Step,
     Term,
@@ -92,7 +92,7 @@ class Printer:
         """Return a template that shows a value as a text; None if none does."""
         return _printed(self._text, term)
 
-    def compared(self, path: Path) -> str | None:
+    def compared(self, path: DataPath) -> str | None:
         """Return a template that shows a value which is compared; None if none does."""
         shown, guards = self.text(path), self._guards(path)
         if shown is None or not guards:
@@ -104,7 +104,7 @@ class Printer:
         if not self.lenient:
             return []
         holders = (
-            Path(path.root, path.steps[:end])
+            DataPath(path.root, path.steps[:end])
             for path in paths_of(term)
             if path.root != GIVEN.root
             for end in range(len(path.steps))
@@ -135,27 +135,27 @@ class Printer:
                 return found
             case Text(parts):
                 return f"print {' '.join(_grouped(self._operand(each)) for each in parts)}"
-            case Path(root, steps):
+            case DataPath(root, steps):
                 return self._path(term, root, steps)
-            case Call("join", (values, separator)):
+            case FunctionCall("join", (values, separator)):
                 return f"join {self._argument(separator)} {self._argument(values)}"
-            case Call(name, (value,)) if name in _FUNCTIONS:
+            case FunctionCall(name, (value,)) if name in _FUNCTIONS:
                 return f"{_FUNCTIONS[name]} {self._argument(value)}"
-            case Call("lookup", (value, Literal(step))) if isinstance(step, int | str):
+            case FunctionCall("lookup", (value, Literal(step))) if isinstance(step, int | str):
                 return f"index {self._argument(value)} {literal(step)}"
         raise _Unprintable
 
     def _argument(self, term: Term) -> str:
         return _grouped(self._operand(term))
 
-    def _path(self, term: Path, root: str, steps: tuple[Step, ...]) -> str:
+    def _path(self, term: DataPath, root: str, steps: tuple[Step, ...]) -> str:
         if self.dot is not None:
             if root != self.dot:
                 raise _Unprintable
             if not steps:
                 return "."
         elif is_moving(term):
-            if not isinstance(self.flow, Path) or self.flow != Path(root):
+            if not isinstance(self.flow, DataPath) or self.flow != DataPath(root):
                 raise _Unprintable
             steps = ("previous_output", *steps)
         elif root.startswith("."):
@@ -213,39 +213,44 @@ class Printer:
                 return f"{operator} {' '.join(_grouped(self._condition(each)) for each in parts)}"
             case Negation(condition):
                 return f"not {_grouped(self._condition(condition))}"
-            case Exists(Path(root, (*steps, str(key)))):
-                return self._exists(Path(root, tuple(steps)), key)
+            case Exists(DataPath(root, (*steps, str(key)))):
+                return self._exists(DataPath(root, tuple(steps)), key)
             case Exists(value):
                 return f"ne {self._argument(value)} nil"
             case Comparison():
                 return _all([*self._guards(term), self._comparison(term)])
-            case Call("contains", (value, part)):
+            case FunctionCall("contains", (value, part)):
                 return f"contains {self._argument(part)} {self._argument(value)}"
-            case Call("matches", (value, Literal(str(pattern)))):
+            case FunctionCall("matches", (value, Literal(str(pattern)))):
                 return self._pattern(self._argument(value), pattern)
-            case Call("boolean", (value,)):
+            case FunctionCall("boolean", (value,)):
                 return self._condition(value)
-            case Path() | Call("lookup", _):
+            case DataPath() | FunctionCall("lookup", _):
                 return _all([*self._guards(term), self._operand(term)])
         raise _Unprintable
 
-    def _exists(self, holder: Path, key: str) -> str:
+    def _exists(self, holder: DataPath, key: str) -> str:
         outer = []
         if holder.steps and isinstance(holder.steps[-1], str):
-            outer = [self._exists(Path(holder.root, holder.steps[:-1]), holder.steps[-1])]
+            outer = [self._exists(DataPath(holder.root, holder.steps[:-1]), holder.steps[-1])]
         shown = self._argument(holder)
         own = [f"kindIs {_OBJECT} {shown}", f"hasKey {shown} {literal(key)}"]
         return _all([*outer, *own])
 
     def _comparison(self, term: Comparison) -> str:
         match term:
-            case Comparison("=", Call("type", (value,)), Literal(str(kind))) if kind in _KINDS:
+            case Comparison("=", FunctionCall("type", (value,)), Literal(str(kind))) if (
+                kind in _KINDS
+            ):
                 return f"kindIs {literal(_KINDS[kind])} {self._argument(value)}"
-            case Comparison("=", Call("type", (value,)), Literal("null")):
+            case Comparison("=", FunctionCall("type", (value,)), Literal("null")):
                 return f"eq {self._argument(value)} nil"
-            case Comparison("=", Call("substring", (value, *ends)), Literal(str(part))) if ends in (
-                [Literal(0), Literal(len(part))],
-                [Literal(-len(part))],
+            case Comparison("=", FunctionCall("substring", (value, *ends)), Literal(str(part))) if (
+                ends
+                in (
+                    [Literal(0), Literal(len(part))],
+                    [Literal(-len(part))],
+                )
             ):
                 pattern = f"{escape_glob(part)}*" if len(ends) > 1 else f"*{escape_glob(part)}"
                 return self._pattern(self._argument(value), pattern)

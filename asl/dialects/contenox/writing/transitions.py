@@ -9,7 +9,7 @@ from asl.dialects.contenox.writing.branches import BranchRule, Selection, defaul
 from asl.dialects.contenox.writing.chain import ChainBuilder
 from asl.dialects.contenox.writing.knowledge import Cause, Knowledge, assign
 from asl.dialects.contenox.writing.steps import TaskWriter
-from asl.dialects.lowering import Exit
+from asl.dialects.lowering import StepExit
 from asl.dialects.terms import Term
 
 __all__ = [
@@ -100,7 +100,7 @@ def rules(
     return found
 
 
-def _target(writer: TaskWriter, exit: Exit, known: Knowledge | None) -> str:
+def _target(writer: TaskWriter, exit: StepExit, known: Knowledge | None) -> str:
     if exit.target is not None:
         return goto(writer.chain, exit.target)
     return END if known is None else end(writer, known)

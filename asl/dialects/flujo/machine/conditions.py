@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.flujo.functions.conditions import compile_expression, parse_number
-from asl.dialects.flujo.machine.data import LATER, Scope, path, record
+from asl.dialects.flujo.machine.data import LATER, DataScope, path, record
 from asl.expr.jsonata.javascript import literal
 
 __all__ = [
@@ -51,7 +51,7 @@ class ConditionNames(NamedTuple):
         mode: How values compare.
     """
 
-    scope: Scope = LATER
+    scope: DataScope = LATER
     output: str | Payload = "null"
     steps: Collection[str] = ()
     mode: str = ""

@@ -12,8 +12,8 @@ __all__ = [
     "LATER",
     "PREVIOUS",
     "RESULT",
+    "DataScope",
     "Part",
-    "Scope",
     "call",
     "merged",
     "path",
@@ -26,7 +26,7 @@ PREVIOUS: Final = f"{INPUT}.previous_step"
 _WORDS: Final = frozenset(("and", "or", "in", "function", "true", "false", "null"))
 
 
-class Scope(NamedTuple):
+class DataScope(NamedTuple):
     """Expressions for the parts of the data in front of a state."""
 
     data: str
@@ -34,9 +34,9 @@ class Scope(NamedTuple):
     steps: str
 
 
-LATER: Final = Scope(INPUT, f"{INPUT}.context", f"{INPUT}.steps")
+LATER: Final = DataScope(INPUT, f"{INPUT}.context", f"{INPUT}.steps")
 """The data in front of a state behind others."""
-FIRST: Final = Scope(
+FIRST: Final = DataScope(
     f"$flujo_data({INPUT})", f"$flujo_data({INPUT}).context", f"$flujo_data({INPUT}).steps"
 )
 """The data in front of the first state, which gets the input of the execution."""

@@ -23,8 +23,8 @@ from asl.dialects.flujo.machine.data import (
     INPUT,
     LATER,
     PREVIOUS,
+    DataScope,
     Part,
-    Scope,
     call,
     merged,
     path,
@@ -193,7 +193,7 @@ class States:
         """Return the context as an agent gets it."""
         return call("context", self.scope(name).data if name != self.whole.first else INPUT)
 
-    def scope(self, name: str) -> Scope:
+    def scope(self, name: str) -> DataScope:
         """Return the expressions for the data in front of a state."""
         return FIRST if name == self.whole.first else LATER
 

@@ -9,7 +9,7 @@ from asl.core.pointers import escape
 from asl.core.values import Json, compact
 from asl.dialects.flujo.engine import ENGINE
 from asl.dialects.flujo.writing.fallbacks import take_fallbacks
-from asl.dialects.flujo.writing.layout import WORKING, Layout, Names, fields_written
+from asl.dialects.flujo.writing.layout import WORKING, DataLayout, StepNames, fields_written
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.machine import MachineWriter
 from asl.dialects.flujo.writing.pipeline import PipelineWriter
@@ -17,7 +17,7 @@ from asl.dialects.flujo.writing.places import CONTEXT, FLOW, PREVIOUS, Environme
 from asl.dialects.flujo.writing.steps import Body, StepWriter, unwritten
 from asl.dialects.lowering import Flow, WorkStep, bypass
 from asl.dialects.lowering.structure import Block, Branch, Loop, structure
-from asl.dialects.terms import INPUT, RESULT, Path, paths_of
+from asl.dialects.terms import INPUT, RESULT, DataPath, paths_of
 
 __all__ = ["written_steps"]
 
@@ -31,11 +31,11 @@ _REFUSED: Final = re.compile(r"\$(?:states\.input)?\.(?:context\.)?scratchpad\b"
 
 def written_steps(flow: Flow, losses: Losses) -> list[Json]:
     """Return the steps of a blueprint that does what a machine does."""
-    return _Writer(losses, Names(fields_written(flow))).whole(flow)
+    return _Writer(losses, StepNames(fields_written(flow))).whole(flow)
 
 
 class _Writer:
-    def __init__(self, losses: Losses, names: Names) -> None:
+    def __init__(self, losses: Losses, names: StepNames) -> None:
         self.losses = losses
         self.names = names
         self.within_machine = False
@@ -55,15 +55,15 @@ class _Writer:
                 self.losses.add("FL-RETRY", message, f"{each.pointer}/Retry", at_key=True)
         flow, fallbacks = take_fallbacks(bypass(flow))
         block = _block(flow)
-        given = Path(PREVIOUS) if block is not None and _replaces(flow) else Path(CONTEXT)
-        environment = {INPUT: given, FLOW: Path(PREVIOUS)}
-        layout = Layout(flow, self.names, environment, linear=block is not None)
+        given = DataPath(PREVIOUS) if block is not None and _replaces(flow) else DataPath(CONTEXT)
+        environment = {INPUT: given, FLOW: DataPath(PREVIOUS)}
+        layout = DataLayout(flow, self.names, environment, linear=block is not None)
         steps = self.steps(layout, block, fallbacks)
         self._output(layout, given, steps)
         return steps
 
     def steps(
-        self, layout: Layout, block: Block | None, fallbacks: Mapping[str, WorkStep]
+        self, layout: DataLayout, block: Block | None, fallbacks: Mapping[str, WorkStep]
     ) -> list[Json]:
         """Return the steps of a machine: of its block, or the state machine that it is."""
         writer = StepWriter(self.losses, layout, self.body, fallbacks)
@@ -84,28 +84,28 @@ class _Writer:
             message = "an engine runs no state machine in branches, items or states of another one"
             hint = "let it be a workflow of its own"
             self.losses.add("FL-NESTED", message, flow.pointer, hint)
-        layout = Layout(flow, self.names, given, shared=False, linear=block is not None)
+        layout = DataLayout(flow, self.names, given, shared=False, linear=block is not None)
         exact = all(each[INPUT] == each[FLOW] for _, each in layout.ends)
         return Body(self.steps(layout, block, fallbacks), exact and block is not None)
 
-    def _reserved(self, layout: Layout) -> None:
+    def _reserved(self, layout: DataLayout) -> None:
         for step in layout.flow.steps.values():
             found = _RESERVED.search(compact(step.state))
             if found is not None:
                 message = f"a machine stores its position in {found[1] or found[2]!r}"
                 self.losses.add("FL-RESERVED", message, step.pointer, at_key=True)
 
-    def _output(self, layout: Layout, given: Path, steps: list[Json]) -> None:
+    def _output(self, layout: DataLayout, given: DataPath, steps: list[Json]) -> None:
         """Report what a run results in."""
         for step, found in layout.ends:
-            if found[INPUT] not in (Path(CONTEXT), found[FLOW]):
+            if found[INPUT] not in (DataPath(CONTEXT), found[FLOW]):
                 message = "the run does not result in the data behind this state"
                 hint = "let an agent put it together"
                 error = Severity.ERROR
                 self.losses.add("FL-PATHS", message, step.pointer, hint, severity=error)
         if not steps:
             return
-        if given == Path(PREVIOUS):
+        if given == DataPath(PREVIOUS):
             self.losses.add("FL-OUTPUT", "a run results in its output and its context", "")
             return
         machine = any(
@@ -130,7 +130,7 @@ def _replaces(flow: Flow) -> bool:
     again = any(flow.start in step.targets for step in flow.steps.values())
     moves = first.kind in WORKING and "Items" not in first.fields and not again
     read = {each.steps[:1] for each in paths_of(first.input) if each.root == INPUT}
-    return moves and () in read and first.output == Path(RESULT)
+    return moves and () in read and first.output == DataPath(RESULT)
 
 
 def _block(flow: Flow) -> Block | None:

@@ -7,15 +7,15 @@ from asl.core.values import Json
 from asl.dialects.flujo.functions.conditions import parse_number
 from asl.dialects.flujo.writing.places import print_path
 from asl.dialects.terms import (
-    Call,
     Choose,
     Comparison,
+    DataPath,
     Exists,
+    FunctionCall,
     Items,
     Literal,
     Logic,
     Negation,
-    Path,
     Term,
     Unknown,
     walk,
@@ -50,7 +50,7 @@ def is_boolean(term: Term) -> bool:
             return True
         case Literal(value):
             return isinstance(value, bool)
-        case Call("matches" | "contains", _):
+        case FunctionCall("matches" | "contains", _):
             return True
     return False
 
@@ -97,11 +97,11 @@ class ConditionPrinter:
                 return f"{self._value(value)} != None"
             case Comparison():
                 return _wrap(self._comparison(term), _NOT, level)
-            case Call("matches", (value, Literal(str(pattern)))):
+            case FunctionCall("matches", (value, Literal(str(pattern)))):
                 return self._matched(value, pattern, counts=counts)
-            case Call("contains", (value, Literal(str()) as part)):
+            case FunctionCall("contains", (value, Literal(str()) as part)):
                 return _wrap(self._contained(part, value, "in"), _NOT, level)
-            case Call("boolean", (value,)):
+            case FunctionCall("boolean", (value,)):
                 return self._print(value, level, counts=counts)
             case Choose(condition, then, otherwise) if otherwise is not None:
                 ways = (
@@ -131,7 +131,9 @@ class ConditionPrinter:
             match each:
                 case Exists(value) if value in compared:
                     continue
-                case Comparison("=", Call("type", (value,)), Literal("string")) if value in read:
+                case Comparison("=", FunctionCall("type", (value,)), Literal("string")) if (
+                    value in read
+                ):
                     self.report("FL-COERCE", _FAILS)
                     if value in negated:
                         found.append(Exists(value))
@@ -142,12 +144,12 @@ class ConditionPrinter:
     def _value(self, term: Term) -> str:
         """Return a value that is compared."""
         match term:
-            case Path(_, steps):
+            case DataPath(_, steps):
                 found = print_path(term)
                 if found is None or any(isinstance(each, int) for each in steps):
                     raise Unprintable("a condition names members of objects only")
                 return found
-            case Call(function, (value,)) if function in _SHAPING:
+            case FunctionCall(function, (value,)) if function in _SHAPING:
                 return f"{self._value(value)}.{_SHAPING[function]}()"
             case Literal(value):
                 return self._literal(value)
@@ -155,7 +157,7 @@ class ConditionPrinter:
                 return f"[{', '.join(map(self._value, items))}]"
             case Unknown(text):
                 raise Unprintable(f"a condition knows no {text[:60]!r}")
-            case Call(function, _):
+            case FunctionCall(function, _):
                 raise Unprintable(f"a condition knows no {function!r}")
         raise Unprintable("a condition compares fields with texts and numbers")
 
@@ -191,11 +193,11 @@ class ConditionPrinter:
         if term.kind == "timestamp":
             raise Unprintable("a condition knows no times")
         match left, right:
-            case Call("type", (value,)), Literal("null") if operator in ("=", "!="):
+            case FunctionCall("type", (value,)), Literal("null") if operator in ("=", "!="):
                 return self._comparison(Comparison(operator, value, Literal(None)))
-            case Call("type", _), _:
+            case FunctionCall("type", _), _:
                 raise Unprintable("a condition knows no types of values")
-            case Call("count" | "length", (value,)), Literal(int(number)):
+            case FunctionCall("count" | "length", (value,)), Literal(int(number)):
                 return self._sized(operator, value, number)
         if operator == "!=":
             self.report("FL-NULL", _NULL)
@@ -215,7 +217,7 @@ class ConditionPrinter:
 
     def _contained(self, left: Term, right: Term, word: str) -> str:
         """Return the condition that a value is in a list, or a text in another one."""
-        shaped = isinstance(right, Call) and right.function in _SHAPING
+        shaped = isinstance(right, FunctionCall) and right.function in _SHAPING
         if not isinstance(right, Literal | Items) and not shaped:
             self.report("FL-COERCE", _LISTS)
         if isinstance(left, Literal) and isinstance(left.value, str):
@@ -245,7 +247,7 @@ class ConditionPrinter:
 def _texts_read(term: Term) -> Iterator[Term]:
     """Yield the values that a condition reads as texts."""
     for each in walk(term):
-        if isinstance(each, Call) and each.function in (*_SHAPING, "contains", "matches"):
+        if isinstance(each, FunctionCall) and each.function in (*_SHAPING, "contains", "matches"):
             yield each.arguments[0]
 
 

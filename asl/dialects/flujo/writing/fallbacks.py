@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from asl.dialects.lowering import Flow, WorkStep
-from asl.dialects.terms import INPUT, Path
+from asl.dialects.terms import INPUT, DataPath
 
 __all__ = ["take_fallbacks"]
 
@@ -38,7 +38,7 @@ def _fallback(flow: Flow, step: WorkStep) -> WorkStep | None:
     if step.kind != "Task" or not step.handlers:
         return None
     first = step.handlers[0]
-    if "States.ALL" not in first.errors or first.output != Path(INPUT) or first.assign:
+    if "States.ALL" not in first.errors or first.output != DataPath(INPUT) or first.assign:
         return None
     found = flow.steps[first.target]
     same = found.kind == "Task" and _work(found) == _work(step)

@@ -20,15 +20,15 @@ from asl.dialects.flujo.writing.places import (
     output_of,
     resolve,
 )
-from asl.dialects.lowering import Exit, Flow, WorkStep
+from asl.dialects.lowering import Flow, StepExit, WorkStep
 from asl.dialects.names import FreshNames
 from asl.dialects.terms import (
     INDEX,
     INPUT,
     ITEM,
     RESULT,
+    DataPath,
     Literal,
-    Path,
     Record,
     Term,
     Text,
@@ -41,9 +41,9 @@ from asl.dialects.terms import (
 
 __all__ = [
     "WORKING",
-    "Layout",
-    "Names",
+    "DataLayout",
     "Put",
+    "StepNames",
     "Where",
     "answer_field",
     "branch_names",
@@ -53,7 +53,7 @@ __all__ = [
 
 WORKING: Final = frozenset(("Task", "Parallel", "Map", "Approval"))
 """Types whose states are steps with an output."""
-_COMBINED: Final = merge(Path(INPUT), Path(RESULT))
+_COMBINED: Final = merge(DataPath(INPUT), DataPath(RESULT))
 """The output of a state whose result is merged into its input."""
 
 
@@ -83,7 +83,7 @@ class Put(NamedTuple):
     value: Term = Literal(None)
 
 
-class Names:
+class StepNames:
     """The names of the steps of a blueprint, by the JSON Pointers of states."""
 
     def __init__(self, written: Iterable[tuple[str, str]]) -> None:
@@ -138,7 +138,7 @@ def fields_written(flow: Flow) -> Iterator[tuple[str, str]]:
 def output_term(step: WorkStep) -> Term:
     """Return the output of a state, with the object of a Parallel's results as its result."""
     found = placement(step.output) if branch_names(step) is not None else None
-    return step.output if found is None else put(Path(INPUT), found.steps, Path(RESULT))
+    return step.output if found is None else put(DataPath(INPUT), found.steps, DataPath(RESULT))
 
 
 def branch_names(step: WorkStep) -> tuple[str, ...] | None:
@@ -146,8 +146,8 @@ def branch_names(step: WorkStep) -> tuple[str, ...] | None:
     found = placement(step.output) if step.kind == "Parallel" else None
     if found is None or not isinstance(found.value, Record) or found.value.base is not None:
         return None
-    names = {value: key for key, value in found.value.members if isinstance(value, Path)}
-    listed = tuple(names.get(Path(RESULT, (index,)), "") for index in range(len(step.machines)))
+    names = {value: key for key, value in found.value.members if isinstance(value, DataPath)}
+    listed = tuple(names.get(DataPath(RESULT, (index,)), "") for index in range(len(step.machines)))
     return listed if all(listed) and len(listed) == len(found.value.members) else None
 
 
@@ -163,7 +163,7 @@ def placed_steps(step: WorkStep) -> tuple[str, ...]:
     return () if found is None else found.steps
 
 
-class Layout:
+class DataLayout:
     """The places of the data of one machine.
 
     Attributes:
@@ -174,7 +174,7 @@ class Layout:
     def __init__(
         self,
         flow: Flow,
-        names: Names,
+        names: StepNames,
         given: Environment,
         *,
         shared: bool = True,
@@ -222,7 +222,7 @@ class Layout:
         if found is None:
             return Put(Where.NOTHING)
         data, name = environment[INPUT], step.name
-        if not found.steps and working and found.value == Path(RESULT):
+        if not found.steps and working and found.value == DataPath(RESULT):
             if name in self.kept:
                 return Put(Where.SINK, (self.field,))
             return Put(Where.MERGE if name in self.merging else Where.OUTPUT)
@@ -230,7 +230,7 @@ class Layout:
         if step.output == _COMBINED and within:
             return Put(Where.NOTHING if step.kind == "Parallel" else Where.MERGE)
         if working:
-            direct = within and found.steps and found.value == Path(RESULT)
+            direct = within and found.steps and found.value == DataPath(RESULT)
             return Put(Where.SINK, found.steps) if direct else Put(Where.ELSEWHERE)
         if step.kind != "Pass":
             return Put(Where.ELSEWHERE)
@@ -240,7 +240,7 @@ class Layout:
                 kept = (self.field,) if name in self.kept else ()
                 return Put(Where.VALUE, kept, value)
             return Put(Where.ELSEWHERE)
-        copied = isinstance(value, Path) and value.root == CONTEXT and _is_dotted(value)
+        copied = isinstance(value, DataPath) and value.root == CONTEXT and _is_dotted(value)
         if within and (isinstance(value, Literal | Text) or copied):
             return Put(Where.SET, found.steps, value)
         return Put(Where.ELSEWHERE)
@@ -251,10 +251,10 @@ class Layout:
         named = self.names.of(step)
         known = forget(environment, output_of(named))
         if found.path and found.where in (Where.SINK, Where.SET, Where.VALUE):
-            known = forget(known, Path(CONTEXT, found.path))
+            known = forget(known, DataPath(CONTEXT, found.path))
         result: Term = output_of(named)
         if step.kind == "Approval":
-            result = Record(None, (("approval", Path(CONTEXT, (answer_field(step),))),))
+            result = Record(None, (("approval", DataPath(CONTEXT, (answer_field(step),))),))
         made = {**known, RESULT: result}
         data = self._data(step, found, made)
         assigned = {f"${key}": resolve(value, made) for key, value in step.assign.items()}
@@ -267,9 +267,9 @@ class Layout:
             case Where.NOTHING:
                 return made[INPUT]
             case Where.MERGE:
-                return Path(CONTEXT)
+                return DataPath(CONTEXT)
             case Where.SINK | Where.VALUE if step.name in self.kept:
-                return Path(CONTEXT, (self.field,))
+                return DataPath(CONTEXT, (self.field,))
             case Where.VALUE:
                 return output_of(self.names.of(step))
         if step.kind == "Approval" and not placed_steps(step):
@@ -280,7 +280,7 @@ class Layout:
             return _without(made[INPUT], *found.path[:1])
         return _opened(resolve(output_term(step), made))
 
-    def leaving(self, step: WorkStep, taken: Exit, environment: Environment) -> dict[str, Term]:
+    def leaving(self, step: WorkStep, taken: StepExit, environment: Environment) -> dict[str, Term]:
         """Return the environment behind a step and one of its exits."""
         behind = self.after(step, environment)
         if taken.output is None and not taken.assign:
@@ -291,7 +291,7 @@ class Layout:
 
     def deciding(self, step: WorkStep, environment: Environment) -> Environment:
         """Return the environment in which the conditions of a step's exits are read."""
-        answer = Path(CONTEXT, (answer_field(step),))
+        answer = DataPath(CONTEXT, (answer_field(step),))
         return {**environment, RESULT: Record(None, (("approval", answer),))}
 
     # The whole machine
@@ -384,7 +384,7 @@ class Layout:
         return bool(found)
 
 
-def _is_dotted(path: Path) -> bool:
+def _is_dotted(path: DataPath) -> bool:
     """Whether a built-in skill can name a path of the context."""
     return bool(path.steps) and all(
         isinstance(each, str) and each and "." not in each for each in path.steps
@@ -393,21 +393,21 @@ def _is_dotted(path: Path) -> bool:
 
 def _without(data: Term, *keys: str) -> Term:
     """Return data in the context of which these members are where the context has them."""
-    if not isinstance(data, Record) or data.base != Path(CONTEXT):
+    if not isinstance(data, Record) or data.base != DataPath(CONTEXT):
         return data
     left = tuple((key, value) for key, value in data.members if key not in keys)
-    return Record(data.base, left) if left else Path(CONTEXT)
+    return Record(data.base, left) if left else DataPath(CONTEXT)
 
 
 def _opened(data: Term) -> Term:
     """Return data without members that are where its base has them."""
 
     def same(each: Term) -> Term | None:
-        if isinstance(each, Record) and isinstance(each.base, Path):
+        if isinstance(each, Record) and isinstance(each.base, DataPath):
             left = tuple(
                 (key, _opened(value))
                 for key, value in each.members
-                if value != Path(each.base.root, (*each.base.steps, key))
+                if value != DataPath(each.base.root, (*each.base.steps, key))
             )
             return Record(each.base, left) if left else each.base
         return None

@@ -4,11 +4,11 @@ from typing import Final
 
 from asl.core.values import Json
 from asl.dialects.flujo.writing.conditions import ConditionPrinter, Unprintable
-from asl.dialects.flujo.writing.layout import WORKING, Layout
+from asl.dialects.flujo.writing.layout import WORKING, DataLayout
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.places import resolve
 from asl.dialects.flujo.writing.steps import Step, StepWriter, failure_message
-from asl.dialects.lowering import Exit, Handler, WorkStep
+from asl.dialects.lowering import Handler, StepExit, WorkStep
 from asl.dialects.names import FreshNames
 from asl.dialects.transitions import find_cycle
 
@@ -22,7 +22,7 @@ _ALL: Final = frozenset(("States.ALL", "States.TaskFailed"))
 class MachineWriter:
     """Writes the flow of a layout as a state machine."""
 
-    def __init__(self, losses: Losses, layout: Layout, steps: StepWriter, name: str) -> None:
+    def __init__(self, losses: Losses, layout: DataLayout, steps: StepWriter, name: str) -> None:
         self.losses = losses
         self.layout = layout
         self.flow = layout.flow
@@ -138,7 +138,7 @@ class MachineWriter:
             self._failing(name, f"no rule of {step.name} matches")
             self._rule(source, "success", name)
 
-    def _condition(self, step: WorkStep, taken: Exit) -> str:
+    def _condition(self, step: WorkStep, taken: StepExit) -> str:
         assert taken.condition is not None
         environment = self.layout.deciding(step, self.layout.before[step.name])
 

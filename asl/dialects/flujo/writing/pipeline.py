@@ -6,13 +6,13 @@ from typing import Final
 from asl.core.values import Json
 from asl.dialects.flujo.functions.conditions import parse_number
 from asl.dialects.flujo.writing.conditions import ConditionPrinter, Unprintable, is_boolean
-from asl.dialects.flujo.writing.layout import Layout
+from asl.dialects.flujo.writing.layout import DataLayout
 from asl.dialects.flujo.writing.losses import Losses
 from asl.dialects.flujo.writing.places import resolve
 from asl.dialects.flujo.writing.steps import Step, StepWriter, failing_step, failure_message
-from asl.dialects.lowering import Exit, WorkStep
+from asl.dialects.lowering import StepExit, WorkStep
 from asl.dialects.lowering.structure import Block, Branch, Loop
-from asl.dialects.terms import Comparison, Literal, Logic, Negation, Path, Term
+from asl.dialects.terms import Comparison, DataPath, Literal, Logic, Negation, Term
 
 __all__ = ["PipelineWriter"]
 
@@ -25,7 +25,7 @@ MAX_LOOPS: Final = 100
 class PipelineWriter:
     """Writes the block of a machine as a list of steps."""
 
-    def __init__(self, losses: Losses, layout: Layout, steps: StepWriter) -> None:
+    def __init__(self, losses: Losses, layout: DataLayout, steps: StepWriter) -> None:
         self.losses = losses
         self.layout = layout
         self.names = layout.names
@@ -68,7 +68,7 @@ class PipelineWriter:
         return [*made, *self._chain(step, name, cases)]
 
     def _chain(
-        self, step: WorkStep, name: str, cases: Sequence[tuple[Exit, list[Json]]]
+        self, step: WorkStep, name: str, cases: Sequence[tuple[StepExit, list[Json]]]
     ) -> list[Json]:
         """Return a conditional for the first case, with those for the others in its branch."""
         (taken, body), *others = cases
@@ -83,7 +83,7 @@ class PipelineWriter:
             branches["false"] = self._chain(step, further, others)
         return [_conditional(name, said, branches, None)]
 
-    def _condition(self, step: WorkStep, taken: Exit) -> str:
+    def _condition(self, step: WorkStep, taken: StepExit) -> str:
         """Return the condition of an exit; one that cannot be written never holds."""
         assert taken.condition is not None
         term = self._resolved(step, taken.condition)
@@ -94,7 +94,7 @@ class PipelineWriter:
             message = f"{reason}, so the rule never matches"
             self.losses.add("FL-OPERATOR", message, taken.pointer)
             return _NEVER
-        return said if is_boolean(term) or isinstance(term, Path) else f"{said} and True"
+        return said if is_boolean(term) or isinstance(term, DataPath) else f"{said} and True"
 
     def _reporter(self, pointer: str) -> "_Reporter":
         return _Reporter(self.losses, pointer)
@@ -104,10 +104,10 @@ class PipelineWriter:
         return resolve(term, environment)
 
     def _selected(
-        self, step: WorkStep, cases: Sequence[tuple[Exit, list[Json]]]
+        self, step: WorkStep, cases: Sequence[tuple[StepExit, list[Json]]]
     ) -> tuple[str, dict[str, Json], list[Json] | None] | None:
         """Return the value that selects one of several branches, the branches and the default."""
-        subject: Path | None = None
+        subject: DataPath | None = None
         branches: dict[str, Json] = {}
         default: list[Json] | None = None
         for taken, body in cases:
@@ -116,7 +116,7 @@ class PipelineWriter:
                 continue
             condition = self._resolved(step, taken.condition)
             match condition:
-                case Comparison("=", Path() as value, Literal(str(key))) if subject in (
+                case Comparison("=", DataPath() as value, Literal(str(key))) if subject in (
                     None,
                     value,
                 ):
@@ -195,7 +195,7 @@ def _conditional(
     return made if default is None else {**made, "default_branch": default}
 
 
-def _leaving(exits: Sequence[Exit], repeats: Sequence[Exit]) -> Term:
+def _leaving(exits: Sequence[StepExit], repeats: Sequence[StepExit]) -> Term:
     """Return the condition that the exit which is taken is none that repeats the loop."""
     over: Term = Literal(False)
     for each in reversed(exits):

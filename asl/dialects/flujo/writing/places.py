@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from keyword import iskeyword
 from typing import Final, TypeAlias
 
-from asl.dialects.terms import Path, Record, Step, Term, Unknown, member, replace
+from asl.dialects.terms import DataPath, Record, Step, Term, Unknown, member, replace
 
 __all__ = [
     "CONTEXT",
@@ -38,16 +38,16 @@ Environment: TypeAlias = Mapping[str, Term]
 """Terms over places, by the roots and variables of a document that stand for them."""
 
 
-def output_of(step: str) -> Path:
+def output_of(step: str) -> DataPath:
     """Return the place of the output of a step."""
-    return Path(STEPS, (step,))
+    return DataPath(STEPS, (step,))
 
 
 def resolve(term: Term, environment: Environment) -> Term:
     """Return a term of a state as a term over places; Unknown for what is in no place."""
 
     def place(each: Term) -> Term | None:
-        if not isinstance(each, Path) or each.root in (CONTEXT, STEPS, PREVIOUS):
+        if not isinstance(each, DataPath) or each.root in (CONTEXT, STEPS, PREVIOUS):
             return None
         if each.root not in environment:
             return Unknown(".".join(map(str, (each.root, *each.steps))))
@@ -59,14 +59,16 @@ def resolve(term: Term, environment: Environment) -> Term:
 
 def is_in_context(data: Term) -> bool:
     """Whether data is the context, but for members that are elsewhere."""
-    return data == Path(CONTEXT) or (isinstance(data, Record) and data.base == Path(CONTEXT))
+    return data == DataPath(CONTEXT) or (
+        isinstance(data, Record) and data.base == DataPath(CONTEXT)
+    )
 
 
-def forget(environment: Environment, place: Path) -> dict[str, Term]:
+def forget(environment: Environment, place: DataPath) -> dict[str, Term]:
     """Return an environment in which nothing refers to a place that is about to be written."""
 
     def lost(each: Term) -> Term | None:
-        if isinstance(each, Path) and each.root == place.root:
+        if isinstance(each, DataPath) and each.root == place.root:
             length = min(len(each.steps), len(place.steps))
             if length and each.steps[:length] == place.steps[:length]:
                 return Unknown("a value that is written anew")
@@ -91,7 +93,7 @@ def join(one: Term, other: Term) -> Term:
     return Record(bases[0], tuple(made))
 
 
-def print_path(path: Path) -> str | None:
+def print_path(path: DataPath) -> str | None:
     """Return a place as conditions and templates name it, None for one that they cannot name."""
     if path.root not in (CONTEXT, STEPS, PREVIOUS):
         return None

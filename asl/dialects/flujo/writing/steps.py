@@ -7,7 +7,7 @@ from asl.core.diagnostics import Severity
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.flujo.writing.layout import (
-    Layout,
+    DataLayout,
     Put,
     Where,
     answer_field,
@@ -30,13 +30,13 @@ from asl.dialects.names import lost_integration
 from asl.dialects.terms import (
     INPUT,
     RESULT,
-    Call,
     Choose,
     Comparison,
+    DataPath,
+    FunctionCall,
     Items,
     Literal,
     Logic,
-    Path,
     Record,
     Term,
     Text,
@@ -71,7 +71,7 @@ class StepWriter:
     def __init__(
         self,
         losses: Losses,
-        layout: Layout,
+        layout: DataLayout,
         body: BodyWriter,
         fallbacks: Mapping[str, WorkStep],
     ) -> None:
@@ -150,7 +150,7 @@ class StepWriter:
             return {}
         if is_in_context(term):
             self._whole(step, term)
-            term = Path(CONTEXT)
+            term = DataPath(CONTEXT)
         found = print_input(term)
         if not found.complete:
             message = "some of the input is computed, or is in no place, and is left out"
@@ -189,7 +189,7 @@ class StepWriter:
 
     def _asides(self, step: WorkStep, environment: Environment, put: Put) -> None:
         """Report what is lost of the data behind a step, and fields without a counterpart."""
-        if put.where is Where.MERGE and step.output == Path(RESULT):
+        if put.where is Where.MERGE and step.output == DataPath(RESULT):
             message = (
                 "an object is merged into the context, instead of being all that is left; any "
                 "other value is left out"
@@ -227,7 +227,7 @@ class StepWriter:
         match put.value:
             case Literal(value):
                 return [_skill(name, "context_set", path, value)]
-            case Path(_, steps):
+            case DataPath(_, steps):
                 held = {"path": ".".join(map(str, steps))}
                 skill = {"id": "flujo.builtins.context_get"}
                 return [{"name": name, "agent": skill, "input": held, "sink_to": path}]
@@ -238,7 +238,7 @@ class StepWriter:
         message = "the answer is a text, without who gave it and when"
         self.losses.add("FL-APPROVAL", message, step.pointer)
         found = placement(step.output)
-        direct = found is not None and found.value == Path(RESULT)
+        direct = found is not None and found.value == DataPath(RESULT)
         for key in (*_FILTERS, *(() if direct else ("Output",))):
             if step.state.get(key, "$") != "$":
                 place = f"{step.pointer}/{key}"
@@ -296,7 +296,7 @@ class StepWriter:
         self.losses.add("FL-PATHS", message, step.pointer, hint)
 
     def _map(self, step: WorkStep, environment: Environment, put: Put) -> list[Step]:
-        items = _as_list(resolve(step.fields.get("Items", Path(INPUT)), environment))
+        items = _as_list(resolve(step.fields.get("Items", DataPath(INPUT)), environment))
         before, source = self._items(step, items)
         if source is None:
             source = "items"
@@ -338,7 +338,7 @@ class StepWriter:
 
     def _in_context(self, value: Term) -> list[str] | None:
         """Return the path of a value in the context; the step that made it puts it there."""
-        if not isinstance(value, Path) or not value.steps:
+        if not isinstance(value, DataPath) or not value.steps:
             return None
         names = [str(each) for each in value.steps]
         if any(isinstance(each, int) or "." in each or not each for each in value.steps):
@@ -362,21 +362,29 @@ def _as_list(items: Term) -> Term:
     """Return items without what turns a JSON text, or a single value, into a list."""
     match items:
         case Items(
-            (Choose(Logic("and", (Comparison("=", Call("type")), *_)), _, Path() as found),)
+            (
+                Choose(
+                    Logic("and", (Comparison("=", FunctionCall("type")), *_)),
+                    _,
+                    DataPath() as found,
+                ),
+            )
         ):
             return found
-        case Items((Choose(_, _, Choose(Comparison("=", Call("type")), Path() as found, _)),)):
+        case Items(
+            (Choose(_, _, Choose(Comparison("=", FunctionCall("type")), DataPath() as found, _)),)
+        ):
             return found
     return items
 
 
 def _answer(field: str) -> tuple[tuple[str, Term], ...]:
     """Return the members of the record of an answer in a field of the context."""
-    return (("approval", Path(CONTEXT, (field,))),)
+    return (("approval", DataPath(CONTEXT, (field,))),)
 
 
 def _shown(term: Term) -> str:
-    found = print_path(term) if isinstance(term, Path) else None
+    found = print_path(term) if isinstance(term, DataPath) else None
     return found or "computed"
 
 

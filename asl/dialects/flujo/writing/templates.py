@@ -11,13 +11,13 @@ from asl.dialects.expressions import TextReference
 from asl.dialects.flujo.functions.templates import TextPart, ValuePart, parse
 from asl.dialects.flujo.writing.places import print_path
 from asl.dialects.terms import (
-    Call,
     Choose,
+    DataPath,
     Exists,
+    FunctionCall,
     Items,
     Literal,
     Negation,
-    Path,
     Record,
     Term,
     Text,
@@ -164,16 +164,18 @@ def _object(members: Mapping[str, Term]) -> Iterator[str]:
 def _reference(term: Term) -> str:
     """Return what is between the braces for a term; raises _Unprintable."""
     match term:
-        case Path():
+        case DataPath():
             found = print_path(term)
             if found is not None:
                 return found
         case Text((only,)):
             return _reference(only)
-        case Call(function, (argument,)) if function in _FILTERS:
+        case FunctionCall(function, (argument,)) if function in _FILTERS:
             name = _FILTERS[function]
             return f"{_reference(argument)} | {name}" if name else _reference(argument)
-        case Call("join", (argument, Literal(str(between)))) if not set(between) & set("'\\{}"):
+        case FunctionCall("join", (argument, Literal(str(between)))) if not set(between) & set(
+            "'\\{}"
+        ):
             return f"{_reference(argument)} | join('{between}')"
         case Choose(Exists(value), then, other) if value == then and other is not None:
             return f"{_reference(value)} or {_alternative(other)}"
