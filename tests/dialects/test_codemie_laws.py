@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import asl
@@ -82,6 +82,7 @@ def test_a_translated_condition_decides_like_the_original(condition: str, output
     assert decided(said, data) == holds(condition, seen), translated(condition, "a")
 
 
+@example("a is True", {"a": 1})
 @given(_conditions(), OUTPUTS)
 @settings(deadline=None, max_examples=examples(50))
 def test_a_condition_as_a_term_decides_like_the_original(condition: str, output: Any) -> None:

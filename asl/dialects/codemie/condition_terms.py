@@ -162,7 +162,9 @@ class _Terms:
         if sign in ("in", "not in"):
             found = self.contained(left, right)
         elif sign in ("==", "is", "!=", "is not"):
-            found = _Decision(_equal(left, right), [*_there(left, right), *_guards(left, right)])
+            identical = sign in ("is", "is not")  # 1 is not True, although it is equal to it
+            same = Comparison("=", left, right) if identical else _equal(left, right)
+            found = _Decision(same, [*_there(left, right), *_guards(left, right)])
         else:
             return _ordered(sign, left, right)
         if sign in ("in", "==", "is"):
