@@ -21,7 +21,7 @@ CODE: Final = "FL-LOOPSTATE"
 VERBS: Final = ("append", "set", "merge")
 """The operations, in the order in which they are carried out."""
 PRESETS: Final = ("context", "previous_output", "auto")
-"""What the input of the next round is called."""
+"""Words for the input of the next round."""
 
 
 class LoopState(NamedTuple):
@@ -101,9 +101,9 @@ class _Reader:
         """Read an operation: `set: context.name`, `value: ...`, or `set: {target, value}`."""
         verbs = [verb for verb in VERBS if isinstance(entry, dict) and verb in entry]
         if not isinstance(entry, dict) or len(verbs) != 1:
-            message = "this is no operation on the context"
+            message = "no operation on the context"
             if len(verbs) > 1:
-                message = f"an operation does one thing, not {' and '.join(verbs)}"
+                message = f"an operation has one verb, not {' and '.join(verbs)}"
             keys = [*entry] if isinstance(entry, dict) else []
             near = next((did_you_mean(key, VERBS) for key in keys), None)
             self.refuse(message, place, (None if verbs else near) or _SHAPE)
@@ -128,7 +128,7 @@ class _Reader:
         at = places or {key: f"{place}/{key}" for key in ("target", "value")}
         for key in held:
             if key not in ("target", "value"):
-                message = f"{key!r} means nothing in an operation"
+                message = f"{key!r} is not a key of an operation"
                 hint = did_you_mean(key, ("target", "value")) or "it has a target and a value"
                 self.refuse(message, f"{place}/{escape(key)}", hint, key=True)
         if "target" not in held:
@@ -137,7 +137,7 @@ class _Reader:
         target = held["target"]
         if not _is_target(target):
             shown = repr(target)[:60] if isinstance(target, str) else type_name(target)
-            self.refuse(f"{shown} is no place in the context", at["target"], _TARGET)
+            self.refuse(f"{shown} is not a path in the context", at["target"], _TARGET)
             return
         value = held.get("value", "{}" if verb == "merge" else "")
         if verb == "merge" and not _may_be_object(value):
@@ -151,12 +151,12 @@ class _Reader:
     # Inputs and outputs
 
     def next_input(self) -> str | None:
-        """Return what the next round is given, None for the output of the last one."""
+        """Return the input of the next round, None for the output of the previous one."""
         value, place = self.spec.get("propagation"), self.at("propagation")
         if isinstance(value, dict):
             for key in value:
                 if key != "next_input":
-                    message = f"{key!r} means nothing in 'propagation'"
+                    message = f"{key!r} is not a key of 'propagation'"
                     self.refuse(
                         message, f"{place}/{escape(key)}", "the key is next_input", key=True
                     )
@@ -174,7 +174,7 @@ class _Reader:
             return word if word == "context" else None
         if "{{" not in value:
             hint = did_you_mean(word, PRESETS) or f"there are {', '.join(PRESETS)}, and templates"
-            self.refuse(f"nothing is called {value.strip()[:60]!r} here", place, hint)
+            self.refuse(f"{value.strip()[:60]!r} is not a known input", place, hint)
             return None
         self.template(value, place)
         return value.strip()
@@ -194,7 +194,7 @@ class _Reader:
             return None
         for key in value:
             if key not in ("output", "output_template"):
-                message = f"{key!r} means nothing in 'finalize'"
+                message = f"{key!r} is not a key of 'finalize'"
                 near = did_you_mean(key, ("output", "output_template"))
                 hint = near or "it has output or output_template"
                 self.refuse(message, f"{place}/{escape(key)}", hint, key=True)
@@ -213,7 +213,7 @@ class _Reader:
             if mapping:
                 message = "'output' has no effect beside 'output_template'"
                 warning = Severity.WARNING
-                at, hint = f"{place}/output", "take one of both out"
+                at, hint = f"{place}/output", "remove one of them"
                 found = Finding(CODE, message, at, hint, severity=warning, at_key=True)
                 self.findings.append(found)
             return template
@@ -229,7 +229,7 @@ class _Reader:
         for name, each in mapping.items():
             at = f"{place}/output/{escape(name)}"
             if not isinstance(each, str):
-                message = f"{name!r} is made of a text, not of {type_name(each)}"
+                message = f"{name!r} is a template, not {type_name(each)}"
                 self.refuse(message, at, "write a template: '{{ previous_step }}'")
             self.template(each, at)
         return mapping or None
@@ -237,7 +237,7 @@ class _Reader:
     def conversation(self, name: str, place: str) -> None:
         message = f"{name!r} has no effect here: conversations belong to the agents"
         warning = Severity.WARNING
-        hint = "tell the agent in its input what came before"
+        hint = "put the earlier turns into the input of the agent"
         self.findings.append(Finding(CODE, message, place, hint, severity=warning, at_key=True))
 
     def template(self, value: Json, place: str) -> None:
@@ -246,13 +246,13 @@ class _Reader:
         try:
             parse(value)
         except ExpressionFault as fault:
-            message = f"{fault.message}, so nothing of this text is used"
+            message = f"{fault.message}, so the whole text is ignored"
             found = Finding("FL-TEMPLATE", message, place, fault.hint, inside=fault.offset)
             self.findings.append(found)
 
 
 _SHAPE: Final = "write {set: {target: context.name, value: ...}}; there are append, set and merge"
-_TARGET: Final = "a target is written context.name"
+_TARGET: Final = "write the target as context.name"
 
 
 def _is_target(value: Json) -> bool:

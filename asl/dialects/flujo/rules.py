@@ -1,4 +1,4 @@
-"""What is wrong with a blueprint beyond its shape, and what may surprise its author: FL-*."""
+"""Rules for blueprints beyond their structure: the findings FL-*."""
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -35,11 +35,11 @@ SKILLS: Final = frozenset(
 
 
 MAX_TRIALS: Final = 20_000
-"""How many rules of single states all rules from `*` may stand for."""
+"""Maximum number of pairs of a rule from `*` and a state."""
 
 
 def of_blueprint(blueprint: Blueprint, options: FlujoOptions) -> Iterator[Finding]:
-    """Yield what the steps of a well-shaped blueprint have against each other."""
+    """Yield errors and warnings about the steps of a well-shaped blueprint."""
     for child in blueprint.imported.values():
         yield from of_blueprint(child, options)
     for step in blueprint.all_steps:
@@ -75,7 +75,7 @@ def _uses(blueprint: Blueprint, step: BlueprintStep) -> Iterator[Finding]:
     for name, place in _asked(step):
         if isinstance(name, str) and computed(name):
             hint = "a name of an agent never begins with '$.', '$$' or '{%'"
-            yield Finding("FL-USES", f"{name[:60]!r} names no agent", place, hint)
+            yield Finding("FL-USES", f"{name[:60]!r} is not the name of an agent", place, hint)
 
 
 def _asked(step: BlueprintStep) -> Iterator[tuple[Json, str]]:
@@ -94,14 +94,14 @@ def _used(blueprint: Blueprint, uses: str, place: str) -> Iterator[Finding]:
     holder, _, name = uses.partition(".")
     if not USES.fullmatch(uses):
         hint = "write agents.NAME, imports.NAME, package.module or package.module:name"
-        yield Finding("FL-USES", f"{uses!r} names no agent", place, hint)
+        yield Finding("FL-USES", f"{uses!r} is not the name of an agent", place, hint)
     elif holder == "agents":
         if "." in name or ":" in name or not name:
             hint = "write agents.NAME"
-            yield Finding("FL-USES", f"{uses!r} names no agent", place, hint)
+            yield Finding("FL-USES", f"{uses!r} is not the name of an agent", place, hint)
         elif name not in blueprint.agents:
             message = f"there is no agent {name!r} under agents"
-            hint = did_you_mean(name, blueprint.agents) or "an agent of this name has to be bound"
+            hint = did_you_mean(name, blueprint.agents) or "bind an agent to this name"
             yield Finding("FL-AGENT", message, place, hint)
     elif holder == "imports":
         if name not in blueprint.imports:
@@ -111,7 +111,7 @@ def _used(blueprint: Blueprint, uses: str, place: str) -> Iterator[Finding]:
             source = blueprint.imports[name]
             yield Finding(
                 "FL-IMPORT",
-                f"there is no file {source!r} here, so an agent {uses!r} is asked",
+                f"the file {source!r} does not exist, so an agent {uses!r} is called",
                 place,
                 "put the file there, or bind an agent that runs the other blueprint",
             )
@@ -133,7 +133,7 @@ def _importing(blueprint: Blueprint, step: BlueprintStep) -> Iterator[Finding]:
     if blueprint.of(step) is None:
         for key in OF_IMPORTS:
             if config.get(key):
-                message = f"{key!r} has no effect: no other blueprint is run here"
+                message = f"{key!r} has no effect, because the step runs no other blueprint"
                 hint = "name the file of a blueprint under imports, and it is run"
                 yield Finding("FL-IMPORT", message, step.at("config", key), hint, at_key=True)
         return
@@ -145,8 +145,8 @@ def _importing(blueprint: Blueprint, step: BlueprintStep) -> Iterator[Finding]:
             yield _refused(message, step.at("config", key), hint)
     name = config.get("input_scratchpad_key")
     if name is not None and not isinstance(name, str):
-        hint = "name the field that the input is put under"
-        yield _refused("this is no name", step.at("config", "input_scratchpad_key"), hint)
+        hint = "write the name of the field for the input"
+        yield _refused("the value is not a name", step.at("config", "input_scratchpad_key"), hint)
     yield from _outputs(config.get("outputs"), step.at("config", "outputs"))
     if config.get("outputs") and step.value.get("updates_context") is not True:
         message = "'outputs' has no effect without updates_context"
@@ -163,12 +163,12 @@ def _outputs(outputs: Json, place: str) -> Iterator[Finding]:
     elif isinstance(outputs, list):
         listed = enumerate(outputs)
     elif outputs is not None:
-        yield _refused(f"outputs are listed, not {type_name(outputs)}", place, hint)
+        yield _refused(f"'outputs' is a list or an object, not {type_name(outputs)}", place, hint)
     for key, each in listed:
         held = each if isinstance(each, dict) else {}
         ways = held.get("child", held.get("from")), held.get("parent", held.get("to"))
         if not all(isinstance(way, str) and all(way.split(".")) for way in ways):
-            message = "an output leads from a path in the other context to one in this"
+            message = "an output maps a path of the other context to a path of this context"
             yield _refused(message, f"{place}/{escape(str(key))}", hint)
 
 
@@ -179,8 +179,8 @@ def _refused(message: str, place: str, hint: str) -> Finding:
 def _skill(name: str, place: str) -> Iterator[Finding]:
     dotted = name.replace(":", ".")
     if dotted.startswith("flujo.builtins.") and dotted not in SKILLS:
-        message = f"there is no known built-in skill {name!r}"
-        hint = did_you_mean(dotted, SKILLS) or "an agent of this name has to be bound"
+        message = f"the built-in skill {name!r} is not known"
+        hint = did_you_mean(dotted, SKILLS) or "bind an agent to this name"
         yield Finding("FL-BUILTIN", message, place, hint)
 
 
@@ -214,7 +214,7 @@ def _expression(text: str, place: str, options: FlujoOptions, effect: str) -> It
         yield Finding(fault.code, fault.message, place, fault.hint, inside=fault.offset)
         return
     for offset, reason, hint in found.doomed:
-        message = f"{reason}: where it is reached it {effect}"
+        message = f"{reason}: if it is evaluated, it {effect}"
         yield Finding("FL-WHEN-FAILS", message, place, hint or _KNOWN, inside=offset)
 
 
@@ -229,12 +229,12 @@ def _texts(step: BlueprintStep) -> Iterator[Finding]:
         try:
             parts = parse(text)
         except ExpressionFault as fault:
-            message = f"{fault.message}, so nothing of this text is used"
+            message = f"{fault.message}, so the whole text is ignored"
             yield Finding("FL-TEMPLATE", message, step.at(key), fault.hint, inside=fault.offset)
             continue
         last = text.rfind("{{")
         if "}}" not in text[last:] and text[last - 1 : last] != "\\":
-            message = "this is not closed, so it stays in the text as it is"
+            message = "'{{' is not closed, so it stays in the text"
             yield Finding("FL-TEMPLATE", message, step.at(key), "close it with }}", inside=last)
         for steps, offset in paths_in(parts):
             if steps == ("context",) or steps == ("steps",):
@@ -242,13 +242,13 @@ def _texts(step: BlueprintStep) -> Iterator[Finding]:
                     "FL-MISSING",
                     f"{steps[0]!r} as a whole is written as JSON",
                     step.at(key),
-                    f"name a part of it: {steps[0]}.name",
+                    f"write a member of it: {steps[0]}.name",
                     inside=offset,
                 )
 
 
 # --------------------------------------------------------------------------------------------
-# Keys that are not carried over
+# Keys without effect
 
 
 _CHAT: Final = (
@@ -268,22 +268,22 @@ def _asides(step: BlueprintStep) -> Iterator[Finding]:
         yield from read_loop_state(step).findings
     for key in _MAPPERS if step.kind == "loop" else ():
         if spec.get(key):
-            message = f"{key!r} is code, which nobody runs here"
-            hint = "let a step in front, in the body or behind make what is wanted"
+            message = f"{key!r} is code, which is not run here"
+            hint = "compute the value in a step before, in or after the body"
             place = step.at("loop", key)
             yield Finding("FL-CODE", message, place, hint, severity=Severity.ERROR, at_key=True)
     if step.kind == "loop":
         yield from _once(step)
     if step.kind == "cache":
-        message = "results are asked for each time: nothing is kept"
+        message = "the step runs each time, nothing is cached"
         yield Finding("FL-CACHE", message, step.at("kind"), "give the Task a Cache block")
     if step.kind == "hitl" and step.value.get("input_schema"):
-        message = "answers are not held against the schema"
+        message = "answers are not validated by the schema"
         yield Finding("FL-SCHEMA", message, step.at("input_schema"), at_key=True)
     if step.kind == "parallel":
         yield from _merging(step)
     if step.fallback is not None and step.fallback.kind != "step":
-        message = f"a fallback of kind {step.fallback.kind!r} is taken as a plain step"
+        message = f"a fallback of kind {step.fallback.kind!r} runs as a plain step"
         yield Finding("FL-SHAPE", message, step.at("fallback", "kind"), "write a step with uses")
 
 
@@ -291,10 +291,10 @@ def _once(step: BlueprintStep) -> Iterator[Finding]:
     spec = step.spec
     ends = spec.get("exit_expression") or spec.get("exit_condition")
     if not ends and spec.get("max_loops", 1) == 1:
-        message = "nothing says when this loop is over, so it runs once"
+        message = "the loop has no exit condition, so it runs once"
         yield Finding("FL-LOOP-ONCE", message, step.at("loop"), "add exit_expression", at_key=True)
     elif not ends:
-        message = "nothing says when this loop is over, so it fails after its last round"
+        message = "the loop has no exit condition, so it fails after its last round"
         hint = "add exit_expression"
         yield Finding("FL-LOOP-ONCE", message, step.at("loop", "max_loops"), hint, at_key=True)
 
@@ -303,11 +303,11 @@ def _merging(step: BlueprintStep) -> Iterator[Finding]:
     merge = step.value.get("merge_strategy")
     if merge is not None and merge not in MERGES:
         hint = did_you_mean(merge, MERGES) or f"there are {', '.join(MERGES)}"
-        message = f"there is no strategy {merge!r}"
+        message = f"the merge strategy {merge!r} does not exist"
         yield Finding("FL-MERGE", message, step.at("merge_strategy"), hint, severity=Severity.ERROR)
     failing = step.value.get("on_branch_failure")
     if failing not in (None, "propagate", "ignore"):
-        message = f"there is no way to fail {failing!r}"
+        message = f"'on_branch_failure' cannot be {failing!r}"
         hint = "write propagate or ignore"
         yield Finding("FL-SHAPE", message, step.at("on_branch_failure"), hint)
 
@@ -317,14 +317,14 @@ def _merging(step: BlueprintStep) -> Iterator[Finding]:
 
 
 def _trials(blueprint: Blueprint) -> Iterator[Finding]:
-    """Yield a finding where rules for any state are tried behind too many states together."""
+    """Yield a finding if rules from any state apply to too many states in total."""
     tried = 0
     for step in blueprint.all_steps:
         if step.kind == "StateMachine":
             anywhere = sum(rule.source == ANY for rule in step.machine.rules)
             tried += anywhere * len(step.machine.states)
             if tried > MAX_TRIALS:
-                message = f"rules from '*' stand for more than {MAX_TRIALS} rules of single states"
+                message = f"rules from '*' expand to more than {MAX_TRIALS} rules of single states"
                 yield Finding("READ-04", message, f"{step.pointer}/transitions", "name the states")
                 return
 
@@ -334,7 +334,7 @@ def _machine(machine: BlueprintMachine, options: FlujoOptions) -> Iterator[Findi
     if machine.start not in known:
         yield Finding(
             "FL-START-UNKNOWN",
-            f"there is no state {machine.start!r}, so the machine fails at once",
+            f"the state {machine.start!r} does not exist, so the machine fails immediately",
             f"{machine.pointer}/start_state",
             did_you_mean(machine.start, known) or f"there are {', '.join(sorted(known)[:8])}",
         )
@@ -361,10 +361,10 @@ def _reach(machine: BlueprintMachine) -> Iterator[Finding]:
     for name, body in machine.states.items():
         if name not in reached and machine.start in machine.states:
             message = f"no rule leads to {name!r}"
-            hint = "only a next_state or a stored current_state can"
+            hint = "only next_state or a stored current_state can lead there"
             yield Finding("FL-UNREACHABLE", message, body.pointer, hint, at_key=True)
     if machine.start in machine.states and not reached & {*machine.ends}:
-        message = "no way leads to an end state"
+        message = "no path leads to an end state"
         hint = "add a rule to one of end_states"
         yield Finding("FL-NO-END", message, f"{machine.pointer}/transitions", hint, at_key=True)
 
@@ -386,19 +386,19 @@ def _dead(machine: BlueprintMachine, rule: Rule) -> Iterator[Finding]:
             "FL-DEAD-RULE",
             "an earlier rule always matches before this one",
             rule.pointer,
-            "put it in front, or give the other one a when",
+            "move it before the other one, or add a when to the other one",
             related=((earlier.pointer, "the earlier rule"),),
         )
     if rule.source in machine.ends:
-        message = f"{rule.source!r} is an end state, so nothing leads on from it"
-        hint = "take it out of end_states, or the rule out of transitions"
+        message = f"{rule.source!r} is an end state, so no rule leads on from it"
+        hint = "remove it from end_states, or the rule from transitions"
         yield Finding("FL-END-RULE", message, f"{rule.pointer}/from", hint)
     if rule.event == "pause" and rule.target == rule.source:
         yield Finding(
             "FL-PAUSE-SELF",
-            "here the state goes on behind its question; the platform asks again without end",
+            "here the state continues after its question; the platform asks again forever",
             rule.pointer,
-            "for the platform lead to a state of its own, which takes the answer",
+            "for the platform, lead to another state that uses the answer",
         )
 
 
@@ -409,7 +409,7 @@ def _open(
     if not leads and not machine.covers(name, "success") and not _only_asks(machine, name, steps):
         yield Finding(
             "FL-NO-SUCCESS",
-            f"behind {name!r} it may be that no rule matches a success: the machine stops there",
+            f"if no rule matches a success of {name!r}, the machine stops there",
             pointer,
             f"add {{from: {name}, on: success, to: ...}} without a when",
             at_key=True,
@@ -421,7 +421,7 @@ def _open(
     if may_fail and not machine.tried(name, "failure"):
         yield Finding(
             "FL-NO-FAILURE",
-            f"no rule takes a failure of {name!r}: the machine stops there, and has succeeded",
+            f"no rule handles a failure of {name!r}: the machine stops there and succeeds",
             pointer,
             'add {from: "*", on: failure, to: ...}',
             at_key=True,
@@ -429,7 +429,7 @@ def _open(
 
 
 def _only_asks(machine: BlueprintMachine, name: str, steps: tuple[BlueprintStep, ...]) -> bool:
-    """Whether a state always leads on by its first step, which is a question."""
+    """Whether the first step of a state is a question whose rules always leave the state."""
     if not steps or steps[0].kind != "hitl":
         return False
     ways = machine.tried(name, "pause")
@@ -445,9 +445,9 @@ def _hidden(
         if step.kind == "step" and step.agent is not None and not _built_in(step):
             yield Finding(
                 "FL-LAST-STEP",
-                f"a failure of {step.name!r} is not seen: the last step of {name!r} decides",
+                f"a failure of {step.name!r} is ignored: the last step of {name!r} decides",
                 step.pointer,
-                "give the step a state of its own, or read with event fail-fast",
+                "move the step to its own state, or read with the option event=fail-fast",
             )
 
 
@@ -460,7 +460,7 @@ def _two_machines(steps: tuple[BlueprintStep, ...]) -> Iterator[Finding]:
         if first.kind == second.kind == "StateMachine":
             yield Finding(
                 "FL-TWO-MACHINES",
-                f"{second.name!r} begins in the state in which {first.name!r} has ended",
+                f"{second.name!r} starts in the state in which {first.name!r} ended",
                 second.pointer,
                 "put a step between them that clears current_state in the context",
             )
@@ -471,9 +471,9 @@ def _forked(steps: Iterable[BlueprintStep], forked: bool = False) -> Iterator[Fi
         if forked and step.kind == "hitl":
             yield Finding(
                 "FL-PAUSE-INSIDE",
-                f"{step.name!r} asks within branches or items, where no rule of a pause is tried",
+                f"{step.name!r} asks within branches or items, where no rule on pause is tried",
                 step.pointer,
-                "ask in front of the branches",
+                "ask before the branches",
             )
         inside = forked or step.kind in ("parallel", "map", "dynamic_router")
         for body in step.bodies():
@@ -486,10 +486,10 @@ def _nested(steps: Iterable[BlueprintStep], inside: bool = False) -> Iterator[Fi
         if machine and inside:
             yield Finding(
                 "FL-NESTED",
-                f"{step.name!r} has control fields of its own here; on the platform it shares "
-                "those of the machine around it and fails",
+                f"{step.name!r} has its own control fields here; on the platform it shares "
+                "those of the outer machine and fails",
                 step.pointer,
-                "make it one machine, or call the inner one by an import",
+                "merge the machines, or import the inner one as a blueprint",
             )
         for body in step.bodies():
             yield from _nested(body.steps, inside or machine)

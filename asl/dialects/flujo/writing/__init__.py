@@ -2,7 +2,7 @@
 
 A machine whose ways do not cross becomes a list of steps, with conditional steps for its branches
 and loop steps for its rounds. Any other one becomes a state machine: a state for each state. What
-was read from a blueprint and is unchanged is given back as it was.
+was read from a blueprint and is unchanged is written as it was read.
 """
 
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ COVERAGE: Final = Coverage(
     _REPLACED,
     lacks={"SubMachine": frozenset(("ProcessorConfig",))},
 )
-"""What is carried, or reported by the writer itself."""
+"""Fields that the writer writes, or reports itself."""
 
 
 def write(
@@ -82,7 +82,7 @@ def write(
         return WriterResult(blueprint, text, tuple(reading), files, restored=True)
     losses = Losses()
     if kept(value) is not None:
-        losses.add("L-CHANGED", "it was read from a blueprint, and has been changed since", "")
+        losses.add("L-CHANGED", "the document was read from a blueprint and then changed", "")
     made = _blueprint(document, value, losses, Declarations(prompts, agents))
     return WriterResult(made, yaml_writer.to_yaml(made), tuple(losses.found))
 

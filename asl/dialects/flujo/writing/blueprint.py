@@ -51,7 +51,7 @@ class _Writer:
                 message = f"engine {ENGINE} refuses a context with 'scratchpad'"
                 self.losses.add("FL-RESERVED", message, each.pointer, at_key=True)
             if each.kind != "Task" and "Retry" in each.state:
-                message = "only a step that calls an agent is retried"
+                message = "only steps that call an agent are retried"
                 self.losses.add("FL-RETRY", message, f"{each.pointer}/Retry", at_key=True)
         flow, fallbacks = take_fallbacks(bypass(flow))
         block = _block(flow)
@@ -81,8 +81,8 @@ class _Writer:
         flow, fallbacks = take_fallbacks(bypass(flow))
         block = _block(flow)
         if block is None:
-            message = "an engine runs no state machine in branches, items or states of another one"
-            hint = "let it be a workflow of its own"
+            message = "engines run no state machine within branches, items or states"
+            hint = "make it a workflow of its own"
             self.losses.add("FL-NESTED", message, flow.pointer, hint)
         layout = DataLayout(flow, self.names, given, shared=False, linear=block is not None)
         exact = all(each[INPUT] == each[FLOW] for _, each in layout.ends)
@@ -96,24 +96,24 @@ class _Writer:
                 self.losses.add("FL-RESERVED", message, step.pointer, at_key=True)
 
     def _output(self, layout: DataLayout, given: DataPath, steps: list[Json]) -> None:
-        """Report what a run results in."""
+        """Report how the result of a run differs."""
         for step, found in layout.ends:
             if found[INPUT] not in (DataPath(CONTEXT), found[FLOW]):
-                message = "the run does not result in the data behind this state"
-                hint = "let an agent put it together"
+                message = "the result of the run is not the data after this state"
+                hint = "combine the data in an agent"
                 error = Severity.ERROR
                 self.losses.add("FL-PATHS", message, step.pointer, hint, severity=error)
         if not steps:
             return
         if given == DataPath(PREVIOUS):
-            self.losses.add("FL-OUTPUT", "a run results in its output and its context", "")
+            self.losses.add("FL-OUTPUT", "the result of a run is its output and its context", "")
             return
         machine = any(
             isinstance(each, dict) and each.get("kind") == "StateMachine" for each in steps
         )
         message = "the data of a run is its context"
         message += ", with current_state and next_state of the machine" if machine else ""
-        hint = "give the input as {context: ...}"
+        hint = "pass the input as {context: ...}"
         self.losses.add("FL-OUTPUT", message, "", hint)
 
 

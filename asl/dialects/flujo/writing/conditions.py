@@ -27,12 +27,12 @@ __all__ = ["ConditionPrinter", "Unprintable", "is_boolean"]
 Report = Callable[[str, str], None]
 """Reports a loss: its code and its message."""
 
-_NULL: Final = "what is missing is null here"
-_PRESENT: Final = "null is missing here"
-_READ: Final = "a text that reads as a number is compared as one, and true is 1"
-_OTHERS: Final = "values of other types are compared as well"
-_LISTS: Final = "what is no text may have a text in it as well, or makes the condition fail"
-_FAILS: Final = "what is no text makes the whole condition fail"
+_NULL: Final = "a condition reads a missing value as null"
+_PRESENT: Final = "a condition reads null as a missing value"
+_READ: Final = "numeric texts are compared as numbers, and true equals 1"
+_OTHERS: Final = "values of other types are compared too"
+_LISTS: Final = "a text is searched for in lists and objects too; other values fail the condition"
+_FAILS: Final = "a value that is not a text fails the whole condition"
 _SHAPING: Final = {"lowercase": "lower", "uppercase": "upper", "trim": "strip"}
 _TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 _OR, _AND, _NOT, _SINGLE = range(4)
@@ -147,7 +147,7 @@ class ConditionPrinter:
             case DataPath(_, steps):
                 found = print_path(term)
                 if found is None or any(isinstance(each, int) for each in steps):
-                    raise Unprintable("a condition names members of objects only")
+                    raise Unprintable("a condition does not read items of lists")
                 return found
             case FunctionCall(function, (value,)) if function in _SHAPING:
                 return f"{self._value(value)}.{_SHAPING[function]}()"
@@ -156,10 +156,10 @@ class ConditionPrinter:
             case Items(items):
                 return f"[{', '.join(map(self._value, items))}]"
             case Unknown(text):
-                raise Unprintable(f"a condition knows no {text[:60]!r}")
+                raise Unprintable(f"a condition has no counterpart of {text[:60]!r}")
             case FunctionCall(function, _):
-                raise Unprintable(f"a condition knows no {function!r}")
-        raise Unprintable("a condition compares fields with texts and numbers")
+                raise Unprintable(f"a condition has no function {function!r}")
+        raise Unprintable("a condition compares only fields with texts and numbers")
 
     def _literal(self, value: Json) -> str:
         match value:
@@ -176,12 +176,12 @@ class ConditionPrinter:
                     )
             case str():
                 if parse_number(value) is not None:
-                    message = f"the text {value!r} reads as a number, so it may be compared as one"
+                    message = f"the text {value!r} is numeric, so it is compared as a number"
                     self.report("FL-COERCE", message)
             case list():
                 return f"[{', '.join(map(self._literal, value))}]"
             case _:
-                raise Unprintable("a condition compares texts and numbers")
+                raise Unprintable("a condition compares only texts and numbers")
         return repr(value)
 
     def _comparison(self, term: Comparison) -> str:
@@ -191,12 +191,12 @@ class ConditionPrinter:
         if isinstance(left, Literal) and not isinstance(right, Literal):
             operator, left, right = _TURNED[operator], right, left
         if term.kind == "timestamp":
-            raise Unprintable("a condition knows no times")
+            raise Unprintable("a condition does not compare timestamps")
         match left, right:
             case FunctionCall("type", (value,)), Literal("null") if operator in ("=", "!="):
                 return self._comparison(Comparison(operator, value, Literal(None)))
             case FunctionCall("type", _), _:
-                raise Unprintable("a condition knows no types of values")
+                raise Unprintable("a condition does not test types")
             case FunctionCall("count" | "length", (value,)), Literal(int(number)):
                 return self._sized(operator, value, number)
         if operator == "!=":
@@ -213,7 +213,7 @@ class ConditionPrinter:
                 return self._value(value)
             case ("=" | "<=", 0) | ("<", 1):
                 return f"not {self._value(value)}"
-        raise Unprintable("a condition knows no lengths")
+        raise Unprintable("a condition does not compare lengths")
 
     def _contained(self, left: Term, right: Term, word: str) -> str:
         """Return the condition that a value is in a list, or a text in another one."""
@@ -238,7 +238,7 @@ class ConditionPrinter:
                 self.report("FL-COERCE", _LISTS)
                 return f"{self._literal(text)} in {shown}"
             case _:
-                raise Unprintable(f"a condition knows no pattern like {pattern!r}")
+                raise Unprintable(f"a condition does not match the pattern {pattern!r}")
         if counts:
             self.report("FL-COERCE", _FAILS)
         return test

@@ -1,4 +1,4 @@
-"""What is lost on the way to a blueprint, and which agents it asks."""
+"""Losses of a written blueprint, and the agents that it calls."""
 
 import re
 
@@ -34,7 +34,7 @@ class Losses:
             code: Its code.
             message: What is lost.
             pointer: JSON Pointer of its place in the document.
-            hint: What is there instead, or what to do.
+            hint: What is written instead, or what to do.
             at_key: Whether it is about the key at the place, not about its value.
             severity: Its severity, by default that of its code.
         """

@@ -1,4 +1,4 @@
-"""A machine whose ways cross, as a state machine with declarative transitions."""
+"""State machine with declarative transitions, for machines that are no list of steps."""
 
 from typing import Final
 
@@ -48,8 +48,8 @@ class MachineWriter:
             failed = self.taken.new("failed")
             self._failing(failed, _FAILED)
             self._rule("*", "failure", failed)
-            message = "a failure that nothing catches fails the run with an error of the platform"
-            hint = "its message is not that of the error"
+            message = "a failure without a handler fails the run with an error of the platform"
+            hint = "the message of the error is lost"
             self.losses.add("FL-FAIL", message, self.flow.pointer, hint)
         start = self.flow.start
         made: Step = {
@@ -64,12 +64,12 @@ class MachineWriter:
         return made
 
     def _limited(self, entries: int) -> None:
-        """Report where a machine with a cycle is stopped."""
+        """Report the limit of a machine with a cycle."""
         states = {name: step.state for name, step in self.flow.steps.items()}
         around = find_cycle(self.flow.start, states)
         if around is not None:
-            message = f"a machine that has entered {10 * entries} states stops, and has not failed"
-            hint = "let one run do a part of the rounds"
+            message = f"a machine stops without a failure when it has entered {10 * entries} states"
+            hint = "split the rounds into several runs"
             place = self.flow.steps[around].pointer
             self.losses.add("L-LIMIT", message, place, hint, at_key=True)
 
@@ -81,7 +81,7 @@ class MachineWriter:
                 self.ends[step.name] = None
                 return
             case "Fail":
-                message = "a run that ends here fails with an error of the platform"
+                message = "a run that ends in this state fails with an error of the platform"
                 hint = "its message has Error and Cause"
                 self.losses.add("FL-FAIL", message, step.pointer, hint)
                 self._failing(step.name, failure_message(step))
@@ -153,7 +153,7 @@ class MachineWriter:
             return "False"
 
     def _handler(self, step: WorkStep, handler: Handler) -> None:
-        message = "of an error only the message is left, in output.last_step.feedback"
+        message = "a rule sees only the message of an error, in output.last_step.feedback"
         self.losses.add("FL-ERROR", message, handler.pointer)
         if not _ALL.isdisjoint(handler.errors):
             self._rule(step.name, "failure", handler.target)

@@ -47,7 +47,7 @@ class PipelineWriter:
         return made
 
     def _fail(self, step: WorkStep) -> Step:
-        message = "a run that ends here fails with an error of the platform"
+        message = "a run that ends in this state fails with an error of the platform"
         self.losses.add("FL-FAIL", message, step.pointer, "its message has Error and Cause")
         return failing_step(self.names.of(step), failure_message(step))
 
@@ -134,7 +134,7 @@ class PipelineWriter:
             said = ConditionPrinter(self._reporter(step.pointer), strict=True).print(subject)
         except Unprintable:
             return None
-        message = "what is missing or null selects no branch, which fails the run"
+        message = "a missing value or null selects no branch, so the run fails"
         self.losses.add("FL-NULL", message, step.pointer)
         return said, branches, default
 
@@ -151,7 +151,7 @@ class PipelineWriter:
             self.losses.add("FL-OPERATOR", message, step.pointer)
             said = "False"
         message = f"the loop fails after {MAX_LOOPS} rounds"
-        hint = "write max_loops for the rounds that may be needed"
+        hint = "set max_loops to the maximum number of rounds"
         place = _first(loop).pointer
         self.losses.add("L-LIMIT", message, place, hint, at_key=True)
         inner: dict[str, Json] = {

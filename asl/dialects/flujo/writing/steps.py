@@ -1,4 +1,4 @@
-"""States as steps: what is called with what, and where the result goes."""
+"""States as steps: their agents, inputs and the places of their results."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -134,7 +134,7 @@ class StepWriter:
             config["max_retries"] = first.get("MaxAttempts", 3)
             plain = first.get("ErrorEquals") == ["States.ALL"] and first.get("IntervalSeconds") == 0
             if len(retriers) > 1 or not plain:
-                message = "a blueprint repeats at once, and after any error"
+                message = "a blueprint retries immediately, and after any error"
                 hint = f"{config['max_retries']} repetitions"
                 self.losses.add("FL-RETRY", message, f"{step.pointer}/Retry", hint, at_key=True)
         if isinstance(step.state.get("TimeoutSeconds"), int):
@@ -153,7 +153,7 @@ class StepWriter:
             term = DataPath(CONTEXT)
         found = print_input(term)
         if not found.complete:
-            message = "some of the input is computed, or is in no place, and is left out"
+            message = "computed or unavailable parts of the input are left out"
             self.losses.add("FL-INTRINSIC", message, place, at_key=key is not None)
         elif found.text:
             message = "the agent gets the values as one text"
@@ -165,8 +165,8 @@ class StepWriter:
         members = data.members if isinstance(data, Record) else ()
         lost = [key for key, value in members if value != Record(None, _answer(key))]
         if lost:
-            message = f"{', '.join(map(repr, lost))} cannot be handed over with the context"
-            hint = "let an agent compute it, with a ResultPath"
+            message = f"{', '.join(map(repr, lost))} cannot be passed with the context"
+            hint = "compute it in an agent with a ResultPath"
             error = Severity.ERROR
             self.losses.add("FL-PATHS", message, step.pointer, hint, severity=error)
 
@@ -191,8 +191,8 @@ class StepWriter:
         """Report what is lost of the data behind a step, and fields without a counterpart."""
         if put.where is Where.MERGE and step.output == DataPath(RESULT):
             message = (
-                "an object is merged into the context, instead of being all that is left; any "
-                "other value is left out"
+                "an object is merged into the context instead of replacing it; any "
+                "other value is dropped"
             )
             self.losses.add("FL-RESULTPATH", message, step.pointer)
         if put.where is Where.ELSEWHERE and step.kind == "Pass":
@@ -209,7 +209,7 @@ class StepWriter:
             key = next((each for each in keys if each in step.state), None)
             place = step.pointer if key is None else f"{step.pointer}/{key}"
             message = "a blueprint computes no values"
-            hint = "let an agent do it"
+            hint = "compute the value in an agent"
             self.losses.add("FL-INTRINSIC", message, place, hint, at_key=key is not None)
 
     # Others
@@ -235,7 +235,7 @@ class StepWriter:
 
     def _approval(self, step: WorkStep, environment: Environment) -> Step:
         prompt = resolve(step.fields.get("Prompt", Literal(step.name)), environment)
-        message = "the answer is a text, without who gave it and when"
+        message = "the answer is a text, without its user and time"
         self.losses.add("FL-APPROVAL", message, step.pointer)
         found = placement(step.output)
         direct = found is not None and found.value == DataPath(RESULT)
@@ -245,7 +245,7 @@ class StepWriter:
                 message = f"the question of a blueprint has no {key!r}"
                 self.losses.add("FL-PATHS", message, place, at_key=True)
         if "Options" in step.state or "Choices" in step.state:
-            self.losses.add("FL-OPTIONS", "any answer is taken", step.pointer)
+            self.losses.add("FL-OPTIONS", "any answer is accepted", step.pointer)
         return {
             "kind": "hitl",
             "name": self.names.of(step),
@@ -265,7 +265,7 @@ class StepWriter:
                     self.losses.add("FL-APPROVAL", lost, place)
         texts = [print_text(each) for each in parts]
         if None in texts:
-            message = "the question is computed, so it is the name of the state"
+            message = "the question is computed, so the name of the state is asked"
             self.losses.add("FL-INTRINSIC", message, step.pointer)
         return ": ".join(each for each in texts if each) or step.name
 
@@ -281,10 +281,10 @@ class StepWriter:
             if named is not None:
                 name = named[int(index)]
             branches[name] = body.steps
-        message = "the other branches of one that fails go on to their end"
+        message = "if one branch fails, the others run to their end"
         self.losses.add("FL-ABORT", message, step.pointer)
         if not exact:
-            self._inexact(step, "a branch gives the output of its last step")
+            self._inexact(step, "the result of a branch is the output of its last step")
         name = self.names.of(step)
         made: Step = {"kind": "parallel", "name": name, "branches": branches}
         if named is None:
@@ -292,7 +292,7 @@ class StepWriter:
         return self._sunk(step, made, put)
 
     def _inexact(self, step: WorkStep, message: str) -> None:
-        hint = "let the last state of each give what is needed"
+        hint = "return the required data from the last state of each"
         self.losses.add("FL-PATHS", message, step.pointer, hint)
 
     def _map(self, step: WorkStep, environment: Environment, put: Put) -> list[Step]:
@@ -302,20 +302,20 @@ class StepWriter:
             source = "items"
             key = next((each for each in ("Items", "ItemsPath") if each in step.state), None)
             place = step.pointer if key is None else f"{step.pointer}/{key}"
-            message = f"the items are {_shown(items)}, and have to be a field of the context"
+            message = f"the items are {_shown(items)}, not a field of the context"
             error, at_key = Severity.ERROR, key is not None
             self.losses.add("FL-MAP", message, place, severity=error, at_key=at_key)
         if step.state.get("MaxConcurrency") != 1:
             limit = "MaxConcurrency" in step.state
             place = f"{step.pointer}/MaxConcurrency" if limit else step.pointer
-            self.losses.add("FL-MAP", "items come one after the other", place, at_key=limit)
+            self.losses.add("FL-MAP", "items run one after the other", place, at_key=limit)
         item = self.names.new("item")
         first: Step = {"name": item}
         self._made[item] = first
         (machine,) = step.machines.values()
         body = self.body(machine, map_environment(step, environment, item))
         if not body.exact:
-            self._inexact(step, "an item gives the output of its last step")
+            self._inexact(step, "the result of an item is the output of its last step")
         inner: dict[str, Json] = {"iterable_input": source, "body": [first, *body.steps]}
         made: Step = {"kind": "map", "name": self.names.of(step), "map": inner}
         return [*before, *self._sunk(step, made, put)]
@@ -429,18 +429,18 @@ def _lose(losses: Losses, step: WorkStep) -> None:
     """Report a state that a blueprint has nothing for."""
     match step.kind:
         case "Wait":
-            message = "a blueprint does not wait, or fail because it cannot"
+            message = "a blueprint does not wait, and does not fail for an invalid time"
             losses.add("FL-WAIT", message, step.pointer)
         case "Debate":
             losses.add("FL-DEBATE", "a blueprint has no debates", step.pointer)
         case "Checkpoint":
-            losses.add("FL-CHECKPOINT", "the platform keeps runs by itself", step.pointer)
+            losses.add("FL-CHECKPOINT", "the platform stores runs itself", step.pointer)
             for key in step.state.keys() & {"ResultPath", "Output"}:
-                message = "there is no record of what was saved"
+                message = "a blueprint has no record of the checkpoint"
                 losses.add("FL-PATHS", message, f"{step.pointer}/{key}", at_key=True)
         case "Include" | "Workflow" as kind:
-            message = f"a state of type {kind} cannot be said"
-            hint = "convert the other document too, and let a step import it"
+            message = f"a blueprint has no state of type {kind}"
+            hint = "convert the other document too, and import it in a step"
             losses.add("FL-KIND", message, step.pointer, hint)
 
 
