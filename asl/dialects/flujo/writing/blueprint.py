@@ -113,7 +113,7 @@ class _Writer:
         )
         message = "the data of a run is its context"
         message += ", with current_state and next_state of the machine" if machine else ""
-        hint = "pass the input as {context: ...}"
+        hint = "give the input as {context: ...}"
         self.losses.add("FL-OUTPUT", message, "", hint)
 
 
