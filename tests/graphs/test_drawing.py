@@ -264,7 +264,16 @@ def test_a_blueprint_is_drawn_in_its_own_words() -> None:
     drawing = asl.graph({"steps": steps})
     labels = {*re.findall(r'\|"(.*)"\|', drawing)}
     rules = {"context.n == 3", "output.last_output &gt; 2", "s", "done", "10 hops", "no next_state"}
-    others = {"it fails", "a", "b", "output.n &gt; 1", "fewer than 3 rounds", "left", "otherwise"}
+    others = {
+        "unknown state",
+        "it fails",
+        "a",
+        "b",
+        "output.n &gt; 1",
+        "fewer than 3 rounds",
+        "left",
+        "otherwise",
+    }
     assert labels == rules | others
 
 

@@ -89,6 +89,8 @@ _CONDITIONS: Final = tuple(
         (r"\$not\(\$flujo_when\(.*\)\)", "false"),
         (r"\$flujo_when\(.*\)", "true"),
         (r"\$flujo_key\(.*\) = '(.*)'", r"\1"),
+        (r"\$not\(\$exists\(.*\)\) or .* = null", "it fails"),
+        (r"\$flujo_data\(\$states\.input\)\.\S+ = '(.*)'", r"\1"),
         (r"\$states\.input\.rounds\.\S+ < (.*)", r"fewer than \1 rounds"),
         (r"\$flujo_requested\(.*\) = null", "no next_state"),
         (r"\$flujo_exhausted\(.*?, (\d+)\)(?: and .*)?", r"\1 hops"),
