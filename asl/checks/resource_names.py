@@ -98,7 +98,8 @@ def _of_states(
     pattern = next((each for each in PATTERNS if rest.endswith(each)), "")
     if express and pattern:
         name = pattern.partition(":")[0]
-        words = f"Express state machine does not support '{name}' service integration "
+        blank = " " if name == TOKEN else ""  # AWS, recorded
+        words = f"Express state machine does not support '{name}' service integration{blank}"
         yield ResourceFault(f"an express workflow does not support {pattern!r}", None, words, True)
         return
     label = rest.removesuffix(pattern)

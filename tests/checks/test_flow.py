@@ -78,7 +78,7 @@ def _reachable(ways: Ways, start: str) -> set[str]:
     return found
 
 
-def _followed(ways: Ways) -> tuple[CheckedWorkflow, flow.Flow]:
+def _followed(ways: Ways) -> tuple[CheckedWorkflow, flow.AssignedVariables]:
     states: dict[str, Any] = {
         name: {
             "Type": "Choice",

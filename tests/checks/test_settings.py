@@ -273,7 +273,7 @@ JOB = {"Type": "Task", "Resource": "arn:aws:states:::ecs:runTask.sync", "End": T
 
 EXPRESS: list[tuple[Json, str, str, str]] = [
     (resource(Resource=JOB["Resource"]), "V-TASK-02", f"{S}/Resource",
-     "Express state machine does not support '.sync' service integration "),
+     "Express state machine does not support '.sync' service integration"),
     (resource(Resource="arn:aws:states:::sqs:sendMessage.waitForTaskToken",
               Parameters={"QueueUrl": "q", "MessageBody.$": "$$.Task.Token"}), "V-TASK-02",
      f"{S}/Resource",

@@ -239,7 +239,7 @@ def test_express_option(asl: Asl, folder: Path) -> None:
     assert done.exit_code == 3
     assert (
         "= aws: SCHEMA_VALIDATION_FAILED: Express state machine does not support '.sync' service "
-        "integration  at /States/A/Resource" in done.stdout
+        "integration at /States/A/Resource" in done.stdout
     )
 
 

@@ -147,6 +147,10 @@ def agents(document: Document) -> dict[str, Any]:
     return {name: agent(name) for name in names}
 
 
+INPUTS = {
+    "tpl_github_pr_transform.yaml": {"pull_request": {"title": "t", "user": {"login": "ann"}}}
+}
+"""Inputs of workflows whose templates read members of the context."""
 ENDLESS = {"test_config_yaml_validation_01.yaml"}
 """A state that leads to itself."""
 
@@ -157,7 +161,7 @@ def test_what_is_accepted_runs_to_an_end(file: str) -> None:
     document = asl.load(FOLDER / file)
     result = asl.run(
         document,
-        {},
+        INPUTS.get(file, {}),
         agents=agents(document),
         approvals=lambda request: "continue",
         clock="virtual",
