@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -17,8 +17,9 @@ from asl.core.values import Json
 from asl.effects.task_tokens import TaskTokens
 from asl.executions import Store
 from asl.service.arns import Scope
+from asl.service.definitions import tested, validated
 from asl.service.errors import ServiceError
-from asl.service.model import input_members
+from asl.service.model import check_request, input_members
 from asl.service.operations import OPERATIONS, perform
 from asl.service.service import ACCOUNT, REGION, StatesService
 from asl.stores.backend import StoreBackend
@@ -35,6 +36,12 @@ _PAGED: Final = {
     "list_state_machine_versions": "stateMachineVersions",
 }
 """Methods that return pages, and the member with the elements."""
+
+
+_DIRECT: Final[Mapping[str, Callable[[StatesService, Mapping[str, Any]], dict[str, Json]]]] = {
+    "TestState": tested,
+    "ValidateStateMachineDefinition": validated,
+}
 
 
 def method_name(operation: str) -> str:
@@ -120,6 +127,11 @@ class StepFunctions:
 
     def _perform(self, operation: str, request: dict[str, Json]) -> dict[str, Any]:
         """Send a request and return the response."""
+        if operation in _DIRECT:  # it needs neither the store nor an event loop
+            try:
+                return _DIRECT[operation](self._service, check_request(operation, request))
+            except ServiceError as refusal:
+                raise self._raised(refusal) from None
         with self._starting:
             if self._thread is None:
                 begun = Event()
@@ -132,11 +144,13 @@ class StepFunctions:
         try:
             answer = asyncio.run_coroutine_threadsafe(work, self._loop).result()
         except ServiceError as refusal:
-            kind = self.exceptions.of(refusal.code)
-            raise kind(
-                refusal.code, refusal.message, reason=refusal.reason, status=refusal.status
-            ) from None
+            raise self._raised(refusal) from None
         return {name: _dated(name, value) for name, value in answer.items()}
+
+    def _raised(self, refusal: ServiceError) -> ServiceError:
+        """Return a refusal as an instance of the class of its code."""
+        code, message = refusal.code, refusal.message
+        return self.exceptions.of(code)(code, message, reason=refusal.reason, status=refusal.status)
 
     # Pages
 

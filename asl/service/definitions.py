@@ -27,7 +27,7 @@ from asl.service.service import (
     read_definition,
 )
 
-__all__ = ["test_state", "validate_state_machine_definition"]
+__all__ = ["test_state", "tested", "validate_state_machine_definition", "validated"]
 
 MAX_RESULTS: Final = 100
 """Largest number of diagnostics in a response."""
@@ -47,11 +47,20 @@ _VALUES: Final = frozenset(
 async def test_state(
     service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Test one state."""
-    return await asyncio.to_thread(_tested, service, request)
+    """Test one state.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
+    return await asyncio.to_thread(tested, service, request)
 
 
-def _tested(service: StatesService, request: Mapping[str, Any]) -> dict[str, Json]:
+def tested(service: StatesService, request: Mapping[str, Any]) -> dict[str, Json]:
+    """Test one state; blocks the caller.
+
+    Raises:
+        ServiceError: The request is refused.
+    """
     try:
         return _answer(service, request)
     except InvalidTest as refusal:
@@ -135,6 +144,11 @@ def _parsed(
 async def validate_state_machine_definition(
     service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
+    """Check a definition."""
+    return validated(service, request)
+
+
+def validated(service: StatesService, request: Mapping[str, Any]) -> dict[str, Json]:
     """Check a definition."""
     severity = request.get("severity", "ERROR")
     express = request.get("type") == "EXPRESS"

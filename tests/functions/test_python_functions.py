@@ -5,6 +5,7 @@ import os
 from base64 import b64encode
 from contextlib import suppress
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -307,6 +308,10 @@ def test_children_of_a_function_end_with_it(start: Start) -> None:
     functions = start(code)
     child = run(functions).output
     functions.close()
+    for _ in range(1000):  # a killed process takes a moment to end
+        if is_gone(child):
+            break
+        sleep(0.01)
     assert is_gone(child)
 
 
