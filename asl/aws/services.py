@@ -112,7 +112,7 @@ class JobService:
         begun = started if type(started) is dict else {}
         try:
             succeeded, item = await self._end(runtime, self.job.request(sent, begun), call)
-        except BaseException as stop:
+        except BaseException as stop:  # raised again: a cancelled state stops its job first
             over = call.deadline is not None and runtime.now() >= call.deadline
             if is_cancellation(stop) and (over or runtime.is_over()):
                 await self._stop(sent, begun, call)

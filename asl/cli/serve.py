@@ -20,6 +20,7 @@ from asl.cli.binding_options import BindingOptions, binding_options
 from asl.cli.console import Exit
 from asl.core.diagnostics import InvalidDocument, Report
 from asl.core.document import Document
+from asl.core.environment import install_command
 from asl.core.errors import AslError
 from asl.core.profile import Profile
 from asl.core.render.text import render_text
@@ -171,7 +172,7 @@ def _serve(
         from asl.service.server import bind_socket, run_server
     except ModuleNotFoundError as missing:
         raise AslError(
-            f"'asl serve' needs the package {missing.name!r}: pip install 'asl[server]'"
+            f"'asl serve' needs the package {missing.name!r}: {install_command('server')}"
         ) from None
     host, port, account, region, keys = listening
     listener = bind_socket(host, port)

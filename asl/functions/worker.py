@@ -71,7 +71,7 @@ class Worker:
                 stderr=STDOUT,
                 start_new_session=True,  # so that its own children can be ended with it
             )
-        except BaseException:
+        except BaseException:  # raised again, after closing the port: cancelled or not
             await self.api.close()
             raise
         assert self.process.stdout is not None

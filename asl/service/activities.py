@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from asl.core.values import Json, compact
@@ -152,58 +152,44 @@ async def get_activity_task(
 # Answers
 
 
-def _refused(error: task_tokens.TokenError) -> ServiceError:
-    code, message = _REFUSALS[type(error)]
-    return ServiceError(code, message)
+def _answered(
+    service: StatesService, send: Callable[..., object], *answer: Json
+) -> dict[str, Json]:
+    """Send an answer to a task token, and wake the runners.
+
+    Raises:
+        ServiceError: The token or the answer is refused.
+    """
+    try:
+        send(*answer)
+    except task_tokens.InvalidOutput as error:
+        raise ServiceError("InvalidOutput", f"Invalid Output: '{error}'") from None
+    except task_tokens.TokenError as error:
+        raise ServiceError(*_REFUSALS[type(error)]) from None
+    service.store.notify()
+    return {}
 
 
 async def send_task_success(
     service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Answer the task of a token.
-
-    Raises:
-        ServiceError: The request is refused.
-    """
-    try:
-        service.store.tokens.send_task_success(request["taskToken"], request["output"])
-    except task_tokens.InvalidOutput as error:
-        raise ServiceError("InvalidOutput", f"Invalid Output: '{error}'") from None
-    except task_tokens.TokenError as error:
-        raise _refused(error) from None
-    service.store.notify()
-    return {}
+    """Answer the task of a token."""
+    send = service.store.tokens.send_task_success
+    return _answered(service, send, request["taskToken"], request["output"])
 
 
 async def send_task_failure(
     service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Fail the task of a token.
-
-    Raises:
-        ServiceError: The request is refused.
-    """
-    try:
-        service.store.tokens.send_task_failure(
-            request["taskToken"], request.get("error"), request.get("cause")
-        )
-    except task_tokens.TokenError as error:
-        raise _refused(error) from None
-    service.store.notify()
-    return {}
+    """Fail the task of a token."""
+    send = service.store.tokens.send_task_failure
+    return _answered(
+        service, send, request["taskToken"], request.get("error"), request.get("cause")
+    )
 
 
 async def send_task_heartbeat(
     service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
-    """Report that the work on the task of a token continues.
-
-    Raises:
-        ServiceError: The request is refused.
-    """
-    try:
-        service.store.tokens.send_task_heartbeat(request["taskToken"])
-    except task_tokens.TokenError as error:
-        raise _refused(error) from None
-    service.store.notify()
-    return {}
+    """Report that the work on the task of a token continues."""
+    return _answered(service, service.store.tokens.send_task_heartbeat, request["taskToken"])

@@ -17,8 +17,14 @@ from asl.service.errors import ServiceError, validation_error
 from asl.service.inputs import read_input
 from asl.service.map_runs import list_child_executions
 from asl.service.pages import next_token, page_size, token_position
-from asl.service.service import StatesService, check_name, find_execution, known_execution
-from asl.service.state_machines import described, missing_machine
+from asl.service.service import (
+    StatesService,
+    check_name,
+    find_execution,
+    known_execution,
+    missing_machine,
+)
+from asl.service.state_machines import described
 from asl.stores.executions import ENDED, LARGEST_NUMBER, StoredExecution, executions_of
 from asl.stores.resources import find_resource, list_resources
 

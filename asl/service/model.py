@@ -16,7 +16,7 @@ import orjson
 from asl.core.values import Json
 from asl.service.errors import ServiceError
 
-__all__ = ["check_request", "enum_values", "input_members", "operation_names", "sensitive_members"]
+__all__ = ["check_request", "enum_values", "input_members", "operation_names"]
 
 Shape: TypeAlias = Mapping[str, Any]
 """A shape of `model.json`: `type`, its parts and its constraints."""
@@ -71,12 +71,6 @@ def _shape(name: str) -> Any:
 def input_members(operation: str) -> list[str]:
     """Return the names of the members of a request."""
     return [*_input(operation)["members"]]
-
-
-def sensitive_members(operation: str) -> frozenset[str]:
-    """Return the members of a request whose values must not be logged."""
-    members: Mapping[str, str] = _input(operation)["members"]
-    return frozenset(name for name, shape in members.items() if _shape(shape).get("sensitive"))
 
 
 def enum_values(shape: str) -> frozenset[str]:

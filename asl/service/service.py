@@ -18,10 +18,12 @@ from asl.documents.compiling import compile
 from asl.documents.loading import load
 from asl.engine.execution import ARN, REGION
 from asl.executions import ExecutionNotFound, Store
+from asl.executions.registrations import MACHINE
 from asl.program import Program
 from asl.service.arns import parse_arn
 from asl.service.errors import ServiceError
 from asl.stores.executions import StoredExecution
+from asl.stores.resources import Resource, find_resource
 
 __all__ = [
     "ACCOUNT",
@@ -30,8 +32,10 @@ __all__ = [
     "check_name",
     "check_role",
     "find_execution",
+    "find_machine",
     "invalid_definition",
     "known_execution",
+    "missing_machine",
     "read_definition",
 ]
 
@@ -145,4 +149,22 @@ def find_execution(service: StatesService, text: str, *kinds: str) -> StoredExec
     found = known_execution(service, text)
     if found is None or found.workflow_id is None:
         raise ServiceError("ExecutionDoesNotExist", f"Execution Does Not Exist: '{text}'")
+    return found
+
+
+def missing_machine(arn: str) -> ServiceError:
+    """Return the refusal of an unknown state machine."""
+    return ServiceError("StateMachineDoesNotExist", f"State Machine Does Not Exist: '{arn}'")
+
+
+def find_machine(service: StatesService, arn: str) -> Resource:
+    """Return the state machine of an ARN without version or alias.
+
+    Raises:
+        ServiceError: StateMachineDoesNotExist or InvalidArn.
+    """
+    parse_arn(arn, MACHINE)
+    found = find_resource(service.store.session, arn)
+    if found is None or found.kind != MACHINE:
+        raise missing_machine(arn)
     return found

@@ -12,7 +12,13 @@ from asl.service.arns import Arn, Scope, parse_arn
 from asl.service.configurations import encryption_of, logging_of, tracing_of
 from asl.service.errors import ServiceError, validation_error
 from asl.service.pages import page_of
-from asl.service.service import StatesService, check_name, check_role
+from asl.service.service import (
+    StatesService,
+    check_name,
+    check_role,
+    find_machine,
+    missing_machine,
+)
 from asl.service.tags import check_tags, tags_of
 from asl.service.versions import publish
 from asl.stores.resources import (
@@ -28,9 +34,7 @@ __all__ = [
     "delete_state_machine",
     "describe_state_machine",
     "described",
-    "find_machine",
     "list_state_machines",
-    "missing_machine",
     "update_state_machine",
 ]
 
@@ -38,26 +42,6 @@ STANDARD: Final = "STANDARD"
 _REVISED: Final = ("definition", "roleArn", "loggingConfiguration", "tracingConfiguration")
 _SAME: Final = ("definition", "type", "loggingConfiguration", "tracingConfiguration")
 """Members by which a repeated creation is recognized."""
-_METADATA: Final = frozenset({"definition"})
-"""Members that METADATA_ONLY leaves out."""
-
-
-def missing_machine(arn: str) -> ServiceError:
-    """Return the refusal of an unknown state machine."""
-    return ServiceError("StateMachineDoesNotExist", f"State Machine Does Not Exist: '{arn}'")
-
-
-def find_machine(service: StatesService, arn: str) -> Resource:
-    """Return the state machine of an ARN without version or alias.
-
-    Raises:
-        ServiceError: StateMachineDoesNotExist or InvalidArn.
-    """
-    parse_arn(arn, MACHINE)
-    found = find_resource(service.store.session, arn)
-    if found is None or found.kind != MACHINE:
-        raise missing_machine(arn)
-    return found
 
 
 async def create_state_machine(

@@ -10,7 +10,7 @@ from asl.executions.registrations import ALIAS, MACHINE, VERSION
 from asl.service.arns import Scope, parse_arn
 from asl.service.errors import ServiceError, invalid_arn, validation_error
 from asl.service.pages import page_of
-from asl.service.service import StatesService
+from asl.service.service import StatesService, find_machine
 from asl.stores.resources import (
     Resource,
     delete_resource,
@@ -69,20 +69,6 @@ def _quota(why: str) -> ServiceError:
     return ServiceError("ServiceQuotaExceededException", f"Service quota exceeded: {why}")
 
 
-def _machine(service: StatesService, arn: str) -> Resource:
-    """Return the state machine of an ARN without version or alias.
-
-    Raises:
-        ServiceError: StateMachineDoesNotExist or InvalidArn.
-    """
-    parse_arn(arn, MACHINE)
-    found = find_resource(service.store.session, arn)
-    if found is None or found.kind != MACHINE:
-        message = f"State Machine Does Not Exist: '{arn}'"
-        raise ServiceError("StateMachineDoesNotExist", message)
-    return found
-
-
 # Versions
 
 
@@ -94,7 +80,7 @@ async def publish_state_machine_version(
     Raises:
         ServiceError: The request is refused.
     """
-    machine = _machine(service, request["stateMachineArn"])
+    machine = find_machine(service, request["stateMachineArn"])
     current, wanted = machine.body["revisionId"] or INITIAL, request.get("revisionId")
     if wanted is not None and wanted != current:
         raise ServiceError(
@@ -114,7 +100,7 @@ async def list_state_machine_versions(
     service: StatesService, request: Mapping[str, Any], scope: Scope
 ) -> dict[str, Json]:
     """Return a page of the versions of a state machine, newest first."""
-    machine = _machine(service, request["stateMachineArn"])
+    machine = find_machine(service, request["stateMachineArn"])
     versions = list_resources(service.store.session, VERSION, machine.arn)[::-1]
     page, token = page_of(request, versions)
     listed: list[Json] = [
@@ -304,7 +290,7 @@ async def list_state_machine_aliases(
     """
     text = request["stateMachineArn"]
     arn = parse_arn(text, MACHINE)
-    machine = _machine(service, arn.base)
+    machine = find_machine(service, arn.base)
     aliases = list_resources(service.store.session, ALIAS, machine.arn)
     if arn.rest is not None:
         if find_resource(service.store.session, text) is None:
