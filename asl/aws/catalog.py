@@ -1,6 +1,6 @@
 """The optimized integrations: a row for each service, each action and each kind of job.
 
-Requests and responses here have the names of Step Functions. `Job` rows describe how `.sync`
+Requests and responses here have the names of Step Functions. `JobPolling` rows describe how `.sync`
 watches what an action has started.
 """
 
@@ -16,7 +16,7 @@ from asl.effects.service_agent import uuid_of
 from asl.engine.agent import Call
 from asl.states.errors import RaisedError
 
-__all__ = ["ACTIONS", "SERVICES", "ActionRow", "Job", "ServiceRow", "job_status", "pick"]
+__all__ = ["ACTIONS", "SERVICES", "ActionRow", "JobPolling", "ServiceRow", "job_status", "pick"]
 
 Fields: TypeAlias = dict[str, Json]
 Prepare: TypeAlias = Callable[[Fields, Call], Fields]
@@ -39,7 +39,7 @@ class ServiceRow(NamedTuple):
         return None if self.legacy is None else ErrorForm(self.prefix, *self.legacy, legacy=True)
 
 
-class Job(NamedTuple):
+class JobPolling(NamedTuple):
     """How to follow a job: `describe` returns what is at `item`, with a status at `status`."""
 
     describe: str
@@ -67,7 +67,7 @@ def _whole(response: Fields) -> Json:
     return response
 
 
-class Lookup(NamedTuple):
+class PartLookup(NamedTuple):
     """How to find the id of a part of a cluster by its name."""
 
     part: str
@@ -98,8 +98,8 @@ class ActionRow(NamedTuple):
     """Returns the request for the parameters of a state."""
     shape: Shape = _whole
     """Returns the result for the response; raises RaisedError for a failure in it."""
-    job: Job | None = None
-    lookup: Lookup | None = None
+    job: JobPolling | None = None
+    lookup: PartLookup | None = None
     """A request before the action that finds an id; None without one."""
     metadata: bool = True
     """Whether the result has the metadata of the response, if errors are of version 1."""
@@ -119,7 +119,7 @@ def pick(value: Json, path: str) -> Json:
     return value
 
 
-def job_status(job: Job, item: Fields) -> bool | None:
+def job_status(job: JobPolling, item: Fields) -> bool | None:
     """Return whether a job was successful, None while it runs."""
     status = pick(item, job.status)
     if status in job.succeeded:
@@ -206,19 +206,19 @@ def _exit_codes(task: Fields) -> bool:
     return all(pick(container, "ExitCode") == 0 for container in each)
 
 
-def _training(kind: str, failed: tuple[str, ...] = ("Failed", "Stopped")) -> Job:
+def _training(kind: str, failed: tuple[str, ...] = ("Failed", "Stopped")) -> JobPolling:
     """Return the row for a kind of job of SageMaker, whose fields repeat the kind."""
     name = f"{kind}Name"
-    return Job(
+    return JobPolling(
         f"Describe{kind}", _same(name), f"{kind}Status", ("Completed",), failed,
         stop=(f"Stop{kind}", _same(name)),
     )  # fmt: skip
 
 
-def _cluster_part(kind: str, *, gone: bool = False) -> Job:
+def _cluster_part(kind: str, *, gone: bool = False) -> JobPolling:
     """Return the row for a part of a cluster of EKS that is made, or deleted."""
     fields = ("Name",) if kind == "Cluster" else ("ClusterName", f"{kind}Name")
-    return Job(
+    return JobPolling(
         f"Describe{kind}",
         lambda sent, got: {name: sent.get(name) for name in fields},
         f"{kind}.Status",
@@ -228,10 +228,10 @@ def _cluster_part(kind: str, *, gone: bool = False) -> Job:
     )
 
 
-def _application(*succeeded: str) -> Job:
+def _application(*succeeded: str) -> JobPolling:
     """Return the row for a change of an application of EMR Serverless."""
     failed = tuple({"TERMINATED"} - set(succeeded))
-    return Job(
+    return JobPolling(
         "GetApplication",
         _same("ApplicationId"),
         "Application.State",
@@ -241,7 +241,7 @@ def _application(*succeeded: str) -> Job:
     )
 
 
-_QUERY = Job(
+_QUERY = JobPolling(
     "GetQueryExecution",
     _same("QueryExecutionId"),
     "QueryExecution.Status.State",
@@ -249,7 +249,7 @@ _QUERY = Job(
     ("FAILED", "CANCELLED"),
     stop=("StopQueryExecution", _same("QueryExecutionId")),
 )
-_BATCH = Job(
+_BATCH = JobPolling(
     "DescribeJobs",
     lambda sent, got: {"Jobs": [got["JobId"]]},
     "Status",
@@ -261,7 +261,7 @@ _BATCH = Job(
         lambda sent, got: {"JobId": got["JobId"], "Reason": "The task was stopped"},
     ),
 )
-_CUSTOMIZATION = Job(
+_CUSTOMIZATION = JobPolling(
     "GetModelCustomizationJob",
     lambda sent, got: {"JobIdentifier": got["JobArn"]},
     "Status",
@@ -269,7 +269,7 @@ _CUSTOMIZATION = Job(
     ("Failed", "Stopped"),
     stop=("StopModelCustomizationJob", lambda sent, got: {"JobIdentifier": got["JobArn"]}),
 )
-_BUILD = Job(
+_BUILD = JobPolling(
     "BatchGetBuilds",
     lambda sent, got: {"Ids": [pick(got, "Build.Id")]},
     "BuildStatus",
@@ -279,7 +279,7 @@ _BUILD = Job(
     stop=("StopBuild", lambda sent, got: {"Id": pick(got, "Build.Id")}),
     name="Build",
 )
-_BUILD_BATCH = Job(
+_BUILD_BATCH = JobPolling(
     "BatchGetBuildBatches",
     lambda sent, got: {"Ids": [pick(got, "BuildBatch.Id")]},
     "BuildBatchStatus",
@@ -289,7 +289,7 @@ _BUILD_BATCH = Job(
     stop=("StopBuildBatch", lambda sent, got: {"Id": pick(got, "BuildBatch.Id")}),
     name="BuildBatch",
 )
-_RECIPE = Job(
+_RECIPE = JobPolling(
     "DescribeJobRun",
     _same("Name", "RunId"),
     "State",
@@ -297,7 +297,7 @@ _RECIPE = Job(
     ("FAILED", "STOPPED", "TIMEOUT"),
     stop=("StopJobRun", _same("Name", "RunId")),
 )
-_CONTAINERS = Job(
+_CONTAINERS = JobPolling(
     "DescribeTasks",
     lambda sent, got: {"Cluster": sent.get("Cluster"), "Tasks": [pick(got, "Tasks.0.TaskArn")]},
     "LastStatus",
@@ -310,7 +310,7 @@ _CONTAINERS = Job(
     ),
     judge=_exit_codes,
 )
-_STEP = Job(
+_STEP = JobPolling(
     "DescribeStep",
     _same("ClusterId", "StepId"),
     "Step.Status.State",
@@ -321,7 +321,7 @@ _STEP = Job(
         lambda sent, got: {"ClusterId": sent.get("ClusterId"), "StepIds": [got["StepId"]]},
     ),
 )
-_CLUSTER = Job(
+_CLUSTER = JobPolling(
     "DescribeCluster",
     _same("ClusterId"),
     "Cluster.Status.State",
@@ -329,14 +329,14 @@ _CLUSTER = Job(
     ("TERMINATED_WITH_ERRORS",),
 )
 _CLUSTER_END = _CLUSTER._replace(succeeded=("TERMINATED", "TERMINATED_WITH_ERRORS"), failed=())
-_VIRTUAL_CLUSTER = Job(
+_VIRTUAL_CLUSTER = JobPolling(
     "DescribeVirtualCluster",
     _same("Id"),
     "VirtualCluster.State",
     ("TERMINATED",),
     ("ARRESTED",),
 )
-_VIRTUAL_JOB = Job(
+_VIRTUAL_JOB = JobPolling(
     "DescribeJobRun",
     _same("Id", "VirtualClusterId"),
     "JobRun.State",
@@ -344,7 +344,7 @@ _VIRTUAL_JOB = Job(
     ("FAILED", "CANCELLED"),
     stop=("CancelJobRun", _same("Id", "VirtualClusterId")),
 )
-_SERVERLESS_JOB = Job(
+_SERVERLESS_JOB = JobPolling(
     "GetJobRun",
     _same("ApplicationId", "JobRunId"),
     "JobRun.State",
@@ -352,7 +352,7 @@ _SERVERLESS_JOB = Job(
     ("FAILED", "CANCELLED"),
     stop=("CancelJobRun", _same("ApplicationId", "JobRunId")),
 )
-_GLUE = Job(
+_GLUE = JobPolling(
     "GetJobRun",
     lambda sent, got: {"JobName": sent.get("JobName"), "RunId": got["JobRunId"]},
     "JobRunState",
@@ -364,7 +364,7 @@ _GLUE = Job(
         lambda sent, got: {"JobName": sent.get("JobName"), "JobRunIds": [got["JobRunId"]]},
     ),
 )
-_MEDIA = Job(
+_MEDIA = JobPolling(
     "GetJob",
     lambda sent, got: {"Id": pick(got, "Job.Id")},
     "Job.Status",
@@ -372,7 +372,7 @@ _MEDIA = Job(
     ("ERROR", "CANCELED"),
     stop=("CancelJob", lambda sent, got: {"Id": pick(got, "Job.Id")}),
 )
-_EXECUTION = Job(
+_EXECUTION = JobPolling(
     "DescribeExecution",
     _same("ExecutionArn"),
     "Status",
@@ -461,12 +461,12 @@ ACTIONS: Final[Mapping[str, ActionRow]] = {
         "RunJobFlow", shape=_only(ClusterId="JobFlowId", ClusterArn="ClusterArn"), job=_CLUSTER
     ),
     "elasticmapreduce:modifyInstanceFleetByName": ActionRow(
-        "ModifyInstanceFleet", lookup=Lookup("InstanceFleet", "ListInstanceFleets")
+        "ModifyInstanceFleet", lookup=PartLookup("InstanceFleet", "ListInstanceFleets")
     ),
     "elasticmapreduce:modifyInstanceGroupByName": ActionRow(
         "ModifyInstanceGroups",
         _renamed(InstanceGroup="InstanceGroups"),
-        lookup=Lookup("InstanceGroup", "ListInstanceGroups"),
+        lookup=PartLookup("InstanceGroup", "ListInstanceGroups"),
     ),
     "elasticmapreduce:setClusterTerminationProtection": ActionRow(
         "SetTerminationProtection", _renamed(ClusterId="JobFlowIds")

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from asl.agents.aws_lambda import function_failure
-from asl.aws.catalog import ActionRow, Job, job_status, pick
+from asl.aws.catalog import ActionRow, JobPolling, job_status, pick
 from asl.aws.operations import Operation, Reply
 from asl.core.errors import StateError
 from asl.core.json_text import read_data
@@ -88,7 +88,7 @@ class JobService:
     def __init__(
         self,
         start: ActionService,
-        job: Job,
+        job: JobPolling,
         describe: Operation,
         stop: Operation | None,
         *,

@@ -27,7 +27,7 @@ from asl.core.render.text import render_text
 from asl.documents.checking import check
 from asl.effects.task_tokens import TaskTokens
 from asl.executions import Store
-from asl.service.arns import Scope
+from asl.service.arns import RequestScope
 from asl.service.errors import ServiceError
 from asl.service.operations import perform
 from asl.service.service import ACCOUNT, REGION, StatesService
@@ -148,7 +148,7 @@ def serve_command(
     }
     with Store(store_file or "memory:", **bindings) as store:
         binding.record(store)
-        machines = _Machines(store, documents, origin, Scope(account, region), bindings)
+        machines = _Machines(store, documents, origin, RequestScope(account, region), bindings)
         if not asyncio.run(machines.register()):
             return Exit.INVALID
         _serve(store, machines, listening, concurrency, watch)
@@ -207,7 +207,7 @@ class _Machines:
         store: Store,
         files: tuple[str, ...],
         origin: Origin,
-        scope: Scope,
+        scope: RequestScope,
         bindings: Mapping[str, Any],
     ) -> None:
         self.service = StatesService(store, "aws", bindings)

@@ -33,7 +33,7 @@ from asl.engine.journal_values import write_spending
 from asl.engine.records import WHOLE
 from asl.engine.truncation import MAX_HELD, ValueSizes, bound_records, bound_values
 from asl.states.approval_request import ApprovalRequest
-from asl.states.calls import Handover, Invocation, Lookup, Target
+from asl.states.calls import Handover, Invocation, Target, TargetCheck
 from asl.states.effects import (
     CallEffect,
     CheckpointRequest,
@@ -173,7 +173,7 @@ class LocalEffects:
                 target = Target("service", service, frame.step.name, aside=True)
                 agent = self.runtime.current_services().service(service)
                 return self.caller.invoke(frame, target, payload, None, agent)
-            case Lookup(targets):
+            case TargetCheck(targets):
                 return self._look_up(frame, targets)
 
     async def _hand_over(self, frame: Frame, request: Handover) -> Json:

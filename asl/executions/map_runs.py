@@ -30,7 +30,7 @@ class MapRuns:
         """The runs under way in this process, by ARN."""
 
     def begin(self, run: LiveMapRun) -> None:
-        """Store a run; limits that were changed while nobody ran it are applied."""
+        """Store a run; limits that were changed while it was not running are applied."""
         session = self._session()
         known = find_resource(session, run.arn)
         if known is None:

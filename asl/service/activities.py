@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from asl.core.values import Json, compact
 from asl.effects import task_tokens
-from asl.service.arns import Scope, parse_arn
+from asl.service.arns import RequestScope, parse_arn
 from asl.service.configurations import encryption_of
 from asl.service.errors import ServiceError
 from asl.service.pages import page_of
@@ -51,7 +51,7 @@ _REFUSALS: Final = {
 
 
 async def create_activity(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Register an activity; the same name again returns the same activity.
 
@@ -96,7 +96,7 @@ def _activity(service: StatesService, arn: str) -> Resource:
 
 
 async def describe_activity(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Return an activity."""
     found = _activity(service, request["activityArn"])
@@ -113,7 +113,7 @@ def _listed(activity: Resource) -> dict[str, Json]:
 
 
 async def list_activities(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Return a page of the activities, by name."""
     found = list_resources(service.store.session, ACTIVITY, scope.prefix)
@@ -123,7 +123,7 @@ async def list_activities(
 
 
 async def delete_activity(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Delete an activity, if there is one."""
     arn = request["activityArn"]
@@ -134,7 +134,7 @@ async def delete_activity(
 
 
 async def get_activity_task(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Return the next task of an activity; wait for one for up to a minute."""
     arn, worker = request["activityArn"], request.get("workerName")
@@ -171,7 +171,7 @@ def _answered(
 
 
 async def send_task_success(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Answer the task of a token."""
     send = service.store.tokens.send_task_success
@@ -179,7 +179,7 @@ async def send_task_success(
 
 
 async def send_task_failure(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Fail the task of a token."""
     send = service.store.tokens.send_task_failure
@@ -189,7 +189,7 @@ async def send_task_failure(
 
 
 async def send_task_heartbeat(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Report that the work on the task of a token continues."""
     return _answered(service, service.store.tokens.send_task_heartbeat, request["taskToken"])

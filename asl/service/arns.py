@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from asl.service.errors import invalid_arn
 
-__all__ = ["Arn", "Scope", "parse_arn"]
+__all__ = ["Arn", "RequestScope", "parse_arn"]
 
 
-class Scope(NamedTuple):
+class RequestScope(NamedTuple):
     """Account and region of a request."""
 
     account: str

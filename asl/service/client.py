@@ -16,7 +16,7 @@ from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.effects.task_tokens import TaskTokens
 from asl.executions import Store
-from asl.service.arns import Scope
+from asl.service.arns import RequestScope
 from asl.service.definitions import tested, validated
 from asl.service.errors import ServiceError
 from asl.service.model import check_request, input_members
@@ -77,7 +77,7 @@ class StepFunctions:
         bindings.setdefault("tokens", TaskTokens())
         self._own_store = not isinstance(store, Store)
         self._store = store if isinstance(store, Store) else Store(store)
-        self._scope = Scope(account, region)
+        self._scope = RequestScope(account, region)
         self._bindings = {name: value for name, value in bindings.items() if value is not None}
         self._context = self._store.runner(concurrency=concurrency, **self._bindings)
         self._service = StatesService(self._store, profile, self._bindings)

@@ -18,7 +18,7 @@ from asl.core.values import Json, compact
 from asl.documents.checking import check
 from asl.documents.loading import load
 from asl.runs.state_tests import test_state as run_test
-from asl.service.arns import Scope
+from asl.service.arns import RequestScope
 from asl.service.errors import ServiceError
 from asl.service.service import (
     StatesService,
@@ -45,7 +45,7 @@ _VALUES: Final = frozenset(
 
 
 async def test_state(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Test one state.
 
@@ -142,7 +142,7 @@ def _parsed(
 
 
 async def validate_state_machine_definition(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Check a definition."""
     return validated(service, request)

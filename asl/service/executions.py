@@ -12,7 +12,7 @@ from asl.core.values import Json, compact, json_equal
 from asl.engine.execution import execution_id
 from asl.executions.errors import ExecutionExists, ExecutionNotRedrivable
 from asl.executions.registrations import MACHINE, VERSION, Registration, resolve_arn
-from asl.service.arns import Arn, Scope, parse_arn
+from asl.service.arns import Arn, RequestScope, parse_arn
 from asl.service.errors import ServiceError, validation_error
 from asl.service.inputs import read_input
 from asl.service.map_runs import list_child_executions
@@ -68,7 +68,7 @@ def _resolve(service: StatesService, arn: str) -> Registration:
 
 
 async def start_execution(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Start an execution, which a runner of the store performs.
 
@@ -110,7 +110,7 @@ def _already_exists(arn: str) -> ServiceError:
 
 
 async def start_sync_execution(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Run an express execution and return its result.
 
@@ -207,7 +207,7 @@ def _summary(stored: StoredExecution) -> dict[str, Json]:
 
 
 async def describe_execution(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Return an execution."""
     stored = find_execution(service, request["executionArn"])
@@ -237,7 +237,7 @@ def _redrive_status(stored: StoredExecution) -> dict[str, Json]:
 
 
 async def describe_state_machine_for_execution(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Return the revision of a state machine that an execution runs."""
     stored = find_execution(service, request["executionArn"])
@@ -271,7 +271,7 @@ async def describe_state_machine_for_execution(
 
 
 async def list_executions(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Return a page of the executions of a state machine, newest first.
 
@@ -319,7 +319,7 @@ def _is_listed(stored: StoredExecution, qualifier: str | None, request: Mapping[
 
 
 async def stop_execution(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Abort an execution."""
     stored = find_execution(service, request["executionArn"])
@@ -337,7 +337,7 @@ async def stop_execution(
 
 
 async def redrive_execution(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Continue a failed execution from its failed states; a runner performs it.
 

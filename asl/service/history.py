@@ -9,7 +9,7 @@ from asl.core.lazy import lazy_pattern
 from asl.core.values import Json
 from asl.engine.aws_events import export_event
 from asl.engine.events import Event
-from asl.service.arns import Scope
+from asl.service.arns import RequestScope
 from asl.service.model import enum_values
 from asl.service.pages import page_of
 from asl.service.service import StatesService, find_execution
@@ -24,7 +24,7 @@ _HIDDEN: Final = frozenset(
 
 
 async def get_execution_history(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Return a page of the history of an execution."""
     stored = find_execution(service, request["executionArn"])

@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from asl.core.errors import AslError
 from asl.core.values import Json
-from asl.service.arns import Scope
+from asl.service.arns import RequestScope
 from asl.service.errors import ServiceError
 from asl.service.operations import perform
 from asl.service.service import ACCOUNT, REGION, StatesService
@@ -41,7 +41,9 @@ _CREDENTIAL = re.compile(r"Credential=([^/,\s]+)/\d{8}/([a-z0-9-]+)/([a-z]+)/aws
 _ACCOUNT = re.compile(r"\d{12}")
 
 
-def scope_of(authorization: str | None, account: str = ACCOUNT, region: str = REGION) -> Scope:
+def request_scope(
+    authorization: str | None, account: str = ACCOUNT, region: str = REGION
+) -> RequestScope:
     """Return account and region of a signed request.
 
     The region is that of the signature. An access key of twelve digits is taken as the account.
@@ -53,9 +55,9 @@ def scope_of(authorization: str | None, account: str = ACCOUNT, region: str = RE
     """
     found = _CREDENTIAL.search(authorization or "")
     if found is None:
-        return Scope(account, region)
+        return RequestScope(account, region)
     key = found[1]
-    return Scope(key if _ACCOUNT.fullmatch(key) else account, found[2])
+    return RequestScope(key if _ACCOUNT.fullmatch(key) else account, found[2])
 
 
 class AwsEndpoint:

@@ -7,7 +7,7 @@ from typing import Any
 
 from asl.core.values import Json
 from asl.executions.map_runs import MAP_RUN, counts_of
-from asl.service.arns import Scope, parse_arn
+from asl.service.arns import RequestScope, parse_arn
 from asl.service.errors import ServiceError, validation_error
 from asl.service.pages import page_of
 from asl.service.service import StatesService, find_execution
@@ -43,7 +43,7 @@ def _status(service: StatesService, run: Resource) -> str:
 
 
 async def list_map_runs(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Return a page of the Map Runs of an execution, newest first.
 
@@ -72,7 +72,7 @@ def _stop(run: Resource) -> dict[str, Json]:
 
 
 async def describe_map_run(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Return a Map Run with its counts.
 
@@ -99,7 +99,7 @@ async def describe_map_run(
 
 
 async def update_map_run(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Change the limits of a Map Run that has not ended.
 

@@ -16,7 +16,7 @@ from asl.service import (
     tags,
     versions,
 )
-from asl.service.arns import Scope
+from asl.service.arns import RequestScope
 from asl.service.errors import ServiceError
 from asl.service.model import check_request
 from asl.service.service import StatesService
@@ -24,7 +24,7 @@ from asl.service.service import StatesService
 __all__ = ["OPERATIONS", "perform"]
 
 Operation: TypeAlias = Callable[
-    [StatesService, Mapping[str, Any], Scope], Awaitable[dict[str, Json]]
+    [StatesService, Mapping[str, Any], RequestScope], Awaitable[dict[str, Json]]
 ]
 """Performs a checked request of an account and region."""
 
@@ -71,7 +71,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
 
 
 async def perform(
-    service: StatesService, name: str, request: Json, scope: Scope
+    service: StatesService, name: str, request: Json, scope: RequestScope
 ) -> dict[str, Json]:
     """Return the answer to a request, without members that have no value.
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from asl.core.values import Json
 from asl.documents.checking import variable_references
 from asl.executions.registrations import ALIAS, MACHINE, VERSION
-from asl.service.arns import Arn, Scope, parse_arn
+from asl.service.arns import Arn, RequestScope, parse_arn
 from asl.service.configurations import encryption_of, logging_of, tracing_of
 from asl.service.errors import ServiceError, validation_error
 from asl.service.pages import page_of
@@ -45,7 +45,7 @@ _SAME: Final = ("definition", "type", "loggingConfiguration", "tracingConfigurat
 
 
 async def create_state_machine(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Register a state machine; the same request again returns the same state machine.
 
@@ -111,7 +111,7 @@ def _created(
 
 
 async def update_state_machine(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Change the current revision of a state machine.
 
@@ -167,7 +167,7 @@ def _changes(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def describe_state_machine(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Return a state machine, or one of its versions.
 
@@ -215,7 +215,7 @@ def described(body: Mapping[str, Any], only_metadata: bool) -> dict[str, Json]:
 
 
 async def list_state_machines(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Return a page of the state machines, by name."""
     machines = list_resources(service.store.session, MACHINE, scope.prefix)
@@ -229,7 +229,7 @@ async def list_state_machines(
 
 
 async def delete_state_machine(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Delete a state machine with its versions and aliases; its executions continue.
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from asl.core.values import Json
 from asl.executions.registrations import MACHINE
-from asl.service.arns import Scope, parse_arn
+from asl.service.arns import RequestScope, parse_arn
 from asl.service.errors import ServiceError
 from asl.service.service import StatesService
 from asl.stores.resources import Resource, find_resource, put_resource
@@ -52,7 +52,7 @@ def _tagged(service: StatesService, arn: str) -> Resource:
 
 
 async def tag_resource(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Add tags, or change those with the same keys."""
     resource = _tagged(service, request["resourceArn"])
@@ -64,7 +64,7 @@ async def tag_resource(
 
 
 async def untag_resource(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Remove the tags of some keys."""
     resource = _tagged(service, request["resourceArn"])
@@ -76,7 +76,7 @@ async def untag_resource(
 
 
 async def list_tags_for_resource(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Return the tags of a resource."""
     resource = _tagged(service, request["resourceArn"])

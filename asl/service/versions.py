@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from asl.core.values import Json
 from asl.executions.registrations import ALIAS, MACHINE, VERSION
-from asl.service.arns import Scope, parse_arn
+from asl.service.arns import RequestScope, parse_arn
 from asl.service.errors import ServiceError, invalid_arn, validation_error
 from asl.service.pages import page_of
 from asl.service.service import StatesService, find_machine
@@ -73,7 +73,7 @@ def _quota(why: str) -> ServiceError:
 
 
 async def publish_state_machine_version(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Publish the current revision as a version; again, the same version.
 
@@ -97,7 +97,7 @@ async def publish_state_machine_version(
 
 
 async def list_state_machine_versions(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Return a page of the versions of a state machine, newest first."""
     machine = find_machine(service, request["stateMachineArn"])
@@ -111,7 +111,7 @@ async def list_state_machine_versions(
 
 
 async def delete_state_machine_version(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Delete a version that no alias refers to.
 
@@ -204,7 +204,7 @@ def _check_alias(text: str) -> None:
 
 
 async def create_state_machine_alias(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Create an alias; the same request again returns the same alias.
 
@@ -243,7 +243,7 @@ async def create_state_machine_alias(
 
 
 async def describe_state_machine_alias(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Return an alias."""
     alias = _alias(service, request["stateMachineAliasArn"])
@@ -252,7 +252,7 @@ async def describe_state_machine_alias(
 
 
 async def update_state_machine_alias(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Change the description or the routes of an alias.
 
@@ -281,7 +281,7 @@ async def update_state_machine_alias(
 
 
 async def list_state_machine_aliases(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Return a page of the aliases of a state machine, or of those that route to a version.
 
@@ -305,7 +305,7 @@ async def list_state_machine_aliases(
 
 
 async def delete_state_machine_alias(
-    service: StatesService, request: Mapping[str, Any], scope: Scope
+    service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Delete an alias, if there is one."""
     text = request["stateMachineAliasArn"]

@@ -6,7 +6,15 @@ from typing import Any, NamedTuple
 from asl.core.lazy import lazy_pattern
 from asl.core.values import Json
 
-__all__ = ["CallOptions", "CallPart", "Handover", "Invocation", "Lookup", "Target", "is_function"]
+__all__ = [
+    "CallOptions",
+    "CallPart",
+    "Handover",
+    "Invocation",
+    "Target",
+    "TargetCheck",
+    "is_function",
+]
 
 _INTEGRATION = lazy_pattern(r"arn:[^:]*:states:[^:]*:[^:]*:([^:.]+)")
 _ACTIVITY = lazy_pattern(r"arn:[^:]*:states:[^:]*:[^:]*:activity:[^:]+")
@@ -168,7 +176,7 @@ class Handover(NamedTuple):
     options: CallOptions | None = None
 
 
-class Lookup(NamedTuple):
+class TargetCheck(NamedTuple):
     """A check that all targets can be called, made before the first call."""
 
     targets: Sequence[Target]

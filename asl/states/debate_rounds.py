@@ -10,7 +10,7 @@ from asl.core.errors import StateError
 from asl.core.pointers import escape
 from asl.core.values import Json, compact, is_number
 from asl.program import Machine
-from asl.states.calls import CallOptions, CallPart, Invocation, Lookup, Target
+from asl.states.calls import CallOptions, CallPart, Invocation, Target, TargetCheck
 from asl.states.effects import FanOut, StateFrame
 from asl.states.numbers import TimeLimits
 
@@ -162,7 +162,7 @@ class Debate:
         terms = self.terms
         named = dict.fromkeys([*terms.agents, terms.arbiter, terms.tie_breaker])
         targets = [self._target(name) for name in named if name is not None]
-        await self.frame.effects.call(self.frame, Lookup(targets))
+        await self.frame.effects.call(self.frame, TargetCheck(targets))
         await self._discuss()
         tally = self._tally()
         decision = await self._decide(tally)

@@ -13,7 +13,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.expr.frame import ExpressionFrame as ExpressionFrame
 from asl.program import DocumentScope, Machine, Step
-from asl.states.calls import Handover, Invocation, Lookup, Target
+from asl.states.calls import Handover, Invocation, Target, TargetCheck
 from asl.states.map_data import Bucket, ItemSource, Tolerance
 
 __all__ = [
@@ -61,7 +61,7 @@ class ServiceCall(NamedTuple):
     payload: Json
 
 
-CallEffect: TypeAlias = Invocation | Handover | Lookup | ServiceCall
+CallEffect: TypeAlias = Invocation | Handover | TargetCheck | ServiceCall
 
 
 class ChildWorkflow(NamedTuple):

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from asl.core.errors import StateError
-from asl.states.calls import Handover, Invocation, Lookup
+from asl.states.calls import Handover, Invocation, TargetCheck
 from asl.states.effects import (
     CallEffect,
     CheckpointRequest,
@@ -94,7 +94,7 @@ class ForeignEffects:
         match effect:
             case Invocation(target, payload) | Handover(target, payload):
                 return self.agents[target.name](payload)
-            case Lookup():
+            case TargetCheck():
                 return None
             case ServiceCall(service):
                 raise StateError("Foreign.NoService", service)

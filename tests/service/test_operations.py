@@ -10,12 +10,12 @@ import pytest
 
 import asl
 from asl.executions import Store
-from asl.service.arns import Scope
+from asl.service.arns import RequestScope
 from asl.service.errors import ServiceError
 from asl.service.operations import perform
 from asl.service.service import StatesService
 
-SCOPE = Scope("123456789012", "eu-west-1")
+SCOPE = RequestScope("123456789012", "eu-west-1")
 ROLE = "arn:aws:iam::123456789012:role/runs"
 PREFIX = "arn:aws:states:eu-west-1:123456789012"
 PASS = json.dumps({"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}})

@@ -158,7 +158,7 @@ class AnswerPlaces:
         return None
 
     def _task(self, state: CodemieState, item: bool) -> list[str]:
-        """Return the places of the item, or of the answers one of which was just given."""
+        """Return the places of the item, or of all answers that may be the latest."""
         before = [self.config.states[each] for each in self.before[state.id]]
         if item:
             changed = [each for each in before if each.next.get("override_task")]

@@ -120,7 +120,7 @@ class _Builder:
         return [*dict.fromkeys(keys[each] for each in self.working(machine))]
 
     def collected(self, machine: Mapping[str, Any]) -> list[Json]:
-        """Return the keys of which an iteration collects the answers for all items."""
+        """Return the keys whose answers an iteration collects for all items."""
         states = self.config.states
         ends = [name for name, state in machine["States"].items() if state.get("End")]
         last = [self.owners[name] for name in ends if name in self.owners][:1]

@@ -130,7 +130,7 @@ class _Expansion:
         return term is not None and rewritten(term, self.meanings) == DataPath(INPUT)
 
     def decided(self, part: dict[str, Json]) -> dict[str, Json]:
-        """Return a Choice without the rules of which it is known whether they hold."""
+        """Return a Choice without the rules whose result is known."""
         if part.get("Type") != "Choice" or "Choices" not in part:
             return part
         rules: list[Json] = []

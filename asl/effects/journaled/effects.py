@@ -33,7 +33,7 @@ from asl.engine.journal_values import read_time
 from asl.engine.pending_callback import ACTIVITY, TOKEN, PendingCallback
 from asl.program import Step
 from asl.states.approval_request import ApprovalRequest
-from asl.states.calls import Handover, Invocation, Lookup, Target
+from asl.states.calls import Handover, Invocation, Target, TargetCheck
 from asl.states.effects import (
     CallEffect,
     CheckpointRequest,
@@ -165,7 +165,7 @@ class JournaledEffects:
                 return once(frame, "call", self.inner.call, effect, metered=metered)
             case Handover():
                 return once(frame, "call", self._hand_over, effect)
-            case Lookup():  # an agent that was bound at first is called later, or fails then
+            case TargetCheck():  # an agent that was bound at first is called later, or fails then
                 return once(frame, "names", self.inner.call, effect)
             case ServiceCall():
                 return once(frame, "call", self.inner.call, effect)

@@ -15,7 +15,7 @@ from asl.sources.read_context import Note, ReadContext
 from asl.sources.terraform import calls, syntax
 from asl.sources.terraform.expressions import Evaluator, instance_name
 from asl.sources.terraform.folder import TerraformFolder
-from asl.sources.terraform.scope import Scope, UnknownResult
+from asl.sources.terraform.scope import HclScope, UnknownResult
 from asl.sources.text import TrackedText
 
 __all__ = ["TerraformTemplate"]
@@ -58,14 +58,17 @@ class TerraformTemplate:
         node = block.body.attributes.get("type")
         if node is None:
             return False
-        evaluator, scope = Evaluator(self.folder, context), Scope(self.source).extend(names)
+        evaluator, scope = (
+            Evaluator(self.folder, context),
+            HclScope(self.source).extend(names),
+        )
         return str(evaluator.value(node, scope).value) == "EXPRESS"
 
     def block_instances(
         self, block: syntax.HclBlock, base: str, context: ReadContext
     ) -> Iterator[tuple[str, Instance]]:
         """Yield the state machines of a block: one for each value of `for_each` or `count`."""
-        evaluator, scope = Evaluator(self.folder, context), Scope(self.source)
+        evaluator, scope = Evaluator(self.folder, context), HclScope(self.source)
         instances = evaluator.instances(block.body.attributes, scope)
         if len(instances) == 1 and "for_each" not in block.body.attributes:
             yield base, Instance(block, instances[0][1])
@@ -89,7 +92,7 @@ class TerraformTemplate:
             message = f"{name} has no definition"
             raise context.error(self.source, block.at, "READ-14", message)
         return _Machine(Evaluator(self.folder, context), name).document(
-            definition, Scope(self.source).extend(names)
+            definition, HclScope(self.source).extend(names)
         )
 
 
@@ -110,7 +113,7 @@ class _Machine:
         self.reading = evaluator.reading
         self.name = name
 
-    def document(self, node: syntax.HclNode, scope: Scope) -> Document:
+    def document(self, node: syntax.HclNode, scope: HclScope) -> Document:
         node, scope = self.origin(node, scope)
         if (
             isinstance(node, syntax.HclCall)
@@ -124,13 +127,13 @@ class _Machine:
             return document_from_part(part, scope.source, self.reading, self.name)
         return document_from_text(*self.text(node, scope), self.reading, self.name)
 
-    def decode(self, node: syntax.HclCall, scope: Scope) -> Document:
+    def decode(self, node: syntax.HclCall, scope: HclScope) -> Document:
         (argument,) = calls.checked_arguments(self.evaluator, node, scope, 1)
         text, source = self.text(*self.origin(argument, scope))
         read = document_from_yaml if node.name == "yamldecode" else document_from_text
         return read(text, source, self.reading, self.name)
 
-    def text(self, node: syntax.HclNode, scope: Scope) -> tuple[TrackedText, Source]:
+    def text(self, node: syntax.HclNode, scope: HclScope) -> tuple[TrackedText, Source]:
         """Return the text of an expression, and the file that contains it."""
         match node:
             case syntax.HclCall(name="file" | "templatefile"):
@@ -145,7 +148,7 @@ class _Machine:
                 return calls.render_template_file(self.evaluator, *block)
         return self.evaluator.text(node, scope), scope.source
 
-    def origin(self, node: syntax.HclNode, scope: Scope) -> tuple[syntax.HclNode, Scope]:
+    def origin(self, node: syntax.HclNode, scope: HclScope) -> tuple[syntax.HclNode, HclScope]:
         """Return an expression and its scope after following names and conditions."""
         for _ in range(MAX_STEPS):
             match node:
@@ -160,7 +163,7 @@ class _Machine:
                     f"local.{name}" not in self.reading.given
                     and (found := self.evaluator.folder.local(name)) is not None
                 ):
-                    node, scope = found[0], Scope(found[1])
+                    node, scope = found[0], HclScope(found[1])
                 case _:
                     return node, scope
         raise self.evaluator.error(node, scope, "the definition refers to itself")

@@ -13,7 +13,7 @@ from asl.core.work import WorkExceeded
 from asl.sources.definition import SourcePart, UnknownValue
 from asl.sources.terraform import parser, syntax
 from asl.sources.terraform.functions import FUNCTIONS, METERED, PAIRING
-from asl.sources.terraform.scope import EvaluatorProtocol, Scope, UnknownResult
+from asl.sources.terraform.scope import EvaluatorProtocol, HclScope, UnknownResult
 from asl.sources.text import TrackedText
 
 TEXT_FUNCTIONS: Final = frozenset(
@@ -29,7 +29,7 @@ REFUSALS: Final = (TypeError, ValueError, LookupError, AttributeError, StopItera
 """Errors of functions for invalid arguments."""
 
 
-def call(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
+def call(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: HclScope) -> SourcePart:
     """Return the result of a call.
 
     Raises:
@@ -71,14 +71,14 @@ def _items(value: Json) -> int:
 
 
 def _argument_error(
-    evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope, reason: str
+    evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: HclScope, reason: str
 ) -> InvalidDocument:
     message = f"the arguments of {node.name}() are invalid"
     return evaluator.error(node, scope, message, reason or None)
 
 
 def _argument_values(
-    evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope
+    evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: HclScope
 ) -> Iterator[SourcePart]:
     """Yield the values of the arguments; raises UnknownResult for an unknown one."""
     for index, argument in enumerate(node.arguments):
@@ -91,7 +91,7 @@ def _argument_values(
             yield part
 
 
-def _merge(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
+def _merge(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: HclScope) -> SourcePart:
     members: dict[str, SourcePart] = {}
     for part in _argument_values(evaluator, node, scope):
         if not isinstance(part.value, dict):
@@ -101,7 +101,7 @@ def _merge(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> 
     return SourcePart(members, node.at)
 
 
-def _concat(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
+def _concat(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: HclScope) -> SourcePart:
     items: list[SourcePart] = []
     for part in _argument_values(evaluator, node, scope):
         if not isinstance(part.value, list):
@@ -111,13 +111,13 @@ def _concat(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) ->
     return SourcePart(items, node.at)
 
 
-def _encode_json(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
+def _encode_json(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: HclScope) -> SourcePart:
     (argument,) = checked_arguments(evaluator, node, scope, 1)
     part = evaluator.fill_unknown(evaluator.value(argument, scope), scope)
     return evaluator.constant(compact(evaluator.json(part, scope)), scope, node.at)
 
 
-def _decode_yaml(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
+def _decode_yaml(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: HclScope) -> SourcePart:
     (argument,) = checked_arguments(evaluator, node, scope, 1)
     text = evaluator.json(evaluator.value(argument, scope), scope)
     value, _, faults = yaml_text.loads(str(text), evaluator.reading.limits)
@@ -126,7 +126,7 @@ def _decode_yaml(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scop
     return evaluator.constant(value, scope, node.at)
 
 
-def _try(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
+def _try(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: HclScope) -> SourcePart:
     """`try`: the first argument that can be evaluated."""
     for argument in node.arguments[:-1]:
         try:
@@ -138,7 +138,7 @@ def _try(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> So
     )
 
 
-def _can(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
+def _can(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: HclScope) -> SourcePart:
     """`can`: whether the argument can be evaluated."""
     (argument,) = checked_arguments(evaluator, node, scope, 1)
     try:
@@ -148,19 +148,21 @@ def _can(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> So
     return SourcePart(True, node.at)
 
 
-def _file_content(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
+def _file_content(
+    evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: HclScope
+) -> SourcePart:
     text, _ = read_template_call(evaluator, node, scope)
     return evaluator.constant(text.string, scope, node.at)
 
 
-def _file_exists(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope) -> SourcePart:
+def _file_exists(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: HclScope) -> SourcePart:
     (argument,) = checked_arguments(evaluator, node, scope, 1)
     path = evaluator.text(argument, scope).string
     return SourcePart(os.path.isfile(evaluator.reading.place(path, scope.source, node.at)), node.at)
 
 
 def _template_string(
-    evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope
+    evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: HclScope
 ) -> SourcePart:
     """`templatestring`: a text used as a template."""
     template, values = checked_arguments(evaluator, node, scope, 2)
@@ -176,7 +178,7 @@ def _template_string(
 
 
 def checked_arguments(
-    evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope, *counts: int
+    evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: HclScope, *counts: int
 ) -> list[syntax.HclNode]:
     """Return the arguments of a call, checked for their number.
 
@@ -189,7 +191,7 @@ def checked_arguments(
 
 
 def read_template_call(
-    evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: Scope
+    evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: HclScope
 ) -> tuple[TrackedText, Source]:
     """Return the text of `file` or `templatefile`, with its variables replaced.
 
@@ -216,7 +218,7 @@ def render_template_file(
     Raises:
         InvalidDocument: Its template is not a call of `file`, or the file cannot be read.
     """
-    scope, attributes = Scope(source), block.body.attributes
+    scope, attributes = HclScope(source), block.body.attributes
     values = evaluator.value(attributes["vars"], scope).value if "vars" in attributes else {}
     for inner in block.body.blocks:  # Terraform 0.11 writes it as a block
         if inner.kind == "vars":
@@ -243,12 +245,12 @@ def _render(
     for name in names:
         given = evaluator.reading.given_value(name)
         if given is not None:
-            names[name] = evaluator.constant(given, Scope(file), 0)
-    return evaluator.text(parser.parse_template(file), Scope(file, template_values=names)), file
+            names[name] = evaluator.constant(given, HclScope(file), 0)
+    return evaluator.text(parser.parse_template(file), HclScope(file, template_values=names)), file
 
 
 EVALUATED_FUNCTIONS: Final[
-    Mapping[str, Callable[[EvaluatorProtocol, syntax.HclCall, Scope], SourcePart]]
+    Mapping[str, Callable[[EvaluatorProtocol, syntax.HclCall, HclScope], SourcePart]]
 ] = {
     "can": _can,
     "concat": _concat,

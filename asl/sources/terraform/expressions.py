@@ -16,7 +16,7 @@ from asl.sources.terraform import syntax
 from asl.sources.terraform.calls import call, render_template_file
 from asl.sources.terraform.folder import TerraformFolder
 from asl.sources.terraform.functions import FUNCTIONS, text_of
-from asl.sources.terraform.scope import Scope, UnknownResult
+from asl.sources.terraform.scope import HclScope, UnknownResult
 from asl.sources.text import TrackedText, join_texts
 
 __all__ = ["Evaluator", "instance_name"]
@@ -64,12 +64,12 @@ class Evaluator:
         """Evaluated names."""
 
     def error(
-        self, node: syntax.HclNode, scope: Scope, message: str, hint: str | None = None
+        self, node: syntax.HclNode, scope: HclScope, message: str, hint: str | None = None
     ) -> InvalidDocument:
         """Return the error of an expression."""
         return self.reading.error(scope.source, node.at, "READ-16", message, hint)
 
-    def value(self, node: syntax.HclNode, scope: Scope) -> SourcePart:
+    def value(self, node: syntax.HclNode, scope: HclScope) -> SourcePart:
         """Return the value of an expression; raises InvalidDocument for an invalid one."""
         self.reading.count(scope.source, node.at)
         self.depth += 1
@@ -85,7 +85,7 @@ class Evaluator:
 
     # Values as texts, conditions and JSON --------------------------------------------------------
 
-    def text(self, node: syntax.HclNode, scope: Scope) -> TrackedText:
+    def text(self, node: syntax.HclNode, scope: HclScope) -> TrackedText:
         """Return the value of an expression as text; a stand-in if it is unknown.
 
         Raises:
@@ -101,7 +101,7 @@ class Evaluator:
             raise self.error(node, scope, "a string is expected here", hint)
         return self.reading.insert(text_of(value), scope.source, node.at)
 
-    def stand_in(self, unknown: UnknownValue, scope: Scope, at: int) -> TrackedText:
+    def stand_in(self, unknown: UnknownValue, scope: HclScope, at: int) -> TrackedText:
         """Return the caller's value or the placeholder of an unknown value."""
         given = self.reading.value(unknown.text)
         if given is None:
@@ -112,7 +112,7 @@ class Evaluator:
             given = self.reading.stand_in(unknown.text, f"${{{shown}}}", hint)
         return self.reading.insert(given, scope.source, at)
 
-    def fill_unknown(self, part: SourcePart, scope: Scope) -> SourcePart:
+    def fill_unknown(self, part: SourcePart, scope: HclScope) -> SourcePart:
         """Return the value with stand-ins for its unknown parts."""
         self.reading.count(scope.source, part.at)
         value = part.value
@@ -127,14 +127,14 @@ class Evaluator:
             )
         return part
 
-    def decide(self, node: syntax.HclNode, scope: Scope) -> bool:
+    def decide(self, node: syntax.HclNode, scope: HclScope) -> bool:
         """Return the value of a condition; raises UnknownResult if it is known after deployment."""
         value = self.json(self.value(node, scope), scope)
         if type(value) is not bool and value not in ("true", "false"):
             raise self.error(node, scope, "a condition must be true or false")
         return value is True or value == "true"
 
-    def json(self, part: SourcePart, scope: Scope) -> Json:
+    def json(self, part: SourcePart, scope: HclScope) -> Json:
         """Return the value as JSON; raises UnknownResult if a part is known after deployment."""
         self.reading.count(scope.source, part.at)
         value = part.value
@@ -149,7 +149,7 @@ class Evaluator:
             return [self.json(item, scope) for item in value]
         return value
 
-    def constant(self, value: Json, scope: Scope, at: int) -> SourcePart:
+    def constant(self, value: Json, scope: HclScope, at: int) -> SourcePart:
         """Return a value without text of its own, at an offset."""
         self.reading.count(scope.source, at)
         if type(value) is dict:
@@ -164,13 +164,13 @@ class Evaluator:
 
     # Expressions ---------------------------------------------------------------------------------
 
-    def literal(self, node: syntax.HclLiteral, scope: Scope) -> SourcePart:
+    def literal(self, node: syntax.HclLiteral, scope: HclScope) -> SourcePart:
         value = node.value
         return SourcePart(
             TrackedText.from_source(value, node.at) if type(value) is str else value, node.at
         )
 
-    def template(self, node: syntax.TemplateExpression, scope: Scope) -> SourcePart:
+    def template(self, node: syntax.TemplateExpression, scope: HclScope) -> SourcePart:
         if node.quoted and len(node.parts) == 1 and isinstance(node.parts[0], syntax.HclNode):
             return self.value(node.parts[0], scope)
         texts = [
@@ -181,24 +181,24 @@ class Evaluator:
         self.reading.count(scope.source, node.at, len(whole.runs))
         return SourcePart(whole, node.at)
 
-    def repeat(self, node: syntax.HclRepeat, scope: Scope) -> SourcePart:
+    def repeat(self, node: syntax.HclRepeat, scope: HclScope) -> SourcePart:
         texts = [self.text(node.body, inner) for inner in self.iterate(node, scope)]
         return SourcePart(join_texts(texts, node.at), node.at)
 
-    def condition(self, node: syntax.HclCondition, scope: Scope) -> SourcePart:
+    def condition(self, node: syntax.HclCondition, scope: HclScope) -> SourcePart:
         return self.value(node.yes if self.decide(node.test, scope) else node.no, scope)
 
-    def array(self, node: syntax.HclTuple, scope: Scope) -> SourcePart:
+    def array(self, node: syntax.HclTuple, scope: HclScope) -> SourcePart:
         return SourcePart([self.value(item, scope) for item in node.items], node.at)
 
-    def record(self, node: syntax.HclObject, scope: Scope) -> SourcePart:
+    def record(self, node: syntax.HclObject, scope: HclScope) -> SourcePart:
         members: dict[str, SourcePart] = {}
         for key, item in node.items:
             part = self.value(item, scope)
             members[self.text(key, scope).string] = SourcePart(part.value, part.at, key.at)
         return SourcePart(members, node.at)
 
-    def loop(self, node: syntax.HclFor, scope: Scope) -> SourcePart:
+    def loop(self, node: syntax.HclFor, scope: HclScope) -> SourcePart:
         items: list[SourcePart] = []
         members: dict[str, SourcePart] = {}
         for inner in self.iterate(node, scope):
@@ -217,7 +217,9 @@ class Evaluator:
                 group.append(part)
         return SourcePart(items if node.key is None else members, node.at)
 
-    def iterate(self, node: syntax.HclFor | syntax.HclRepeat, scope: Scope) -> Iterator[Scope]:
+    def iterate(
+        self, node: syntax.HclFor | syntax.HclRepeat, scope: HclScope
+    ) -> Iterator[HclScope]:
         """Yield the scope of every iteration of a loop.
 
         Raises:
@@ -240,7 +242,7 @@ class Evaluator:
             yield scope.extend(dict(zip(node.names, each, strict=True)))
 
     def instances(
-        self, attributes: Mapping[str, syntax.HclNode], scope: Scope
+        self, attributes: Mapping[str, syntax.HclNode], scope: HclScope
     ) -> list[tuple[str, Mapping[str, SourcePart]]]:
         """Return the instances of a block: the suffix `["key"]` or `[index]` of each, and its
         `each` or `count`.
@@ -270,7 +272,7 @@ class Evaluator:
         """Return the text of a part, empty for anything else."""
         return part.value.string if isinstance(part.value, TrackedText) else ""
 
-    def operation(self, node: syntax.HclOperation, scope: Scope) -> SourcePart:
+    def operation(self, node: syntax.HclOperation, scope: HclScope) -> SourcePart:
         """Return the result of an operator.
 
         Raises:
@@ -296,7 +298,7 @@ class Evaluator:
         whole = type(outcome) is float and outcome.is_integer()
         return SourcePart(int(outcome) if whole else outcome, node.at)
 
-    def splat(self, node: syntax.HclSplat, scope: Scope) -> SourcePart:
+    def splat(self, node: syntax.HclSplat, scope: HclScope) -> SourcePart:
         """Return the values of an expression for every item.
 
         Raises:
@@ -311,7 +313,7 @@ class Evaluator:
 
     # References ----------------------------------------------------------------------------------
 
-    def reference(self, node: syntax.HclNode, scope: Scope) -> SourcePart:
+    def reference(self, node: syntax.HclNode, scope: HclScope) -> SourcePart:
         """Return the value of a name with attributes and indices."""
         steps: list[syntax.HclAttribute | syntax.HclIndex] = []
         while isinstance(node, syntax.HclAttribute | syntax.HclIndex):
@@ -331,7 +333,10 @@ class Evaluator:
         return part
 
     def root(
-        self, node: syntax.HclName, steps: list[syntax.HclAttribute | syntax.HclIndex], scope: Scope
+        self,
+        node: syntax.HclName,
+        steps: list[syntax.HclAttribute | syntax.HclIndex],
+        scope: HclScope,
     ) -> tuple[SourcePart, list[syntax.HclAttribute | syntax.HclIndex]]:
         """Return the value of a reference's start, and the remaining steps."""
         names = [step.name for step in steps if isinstance(step, syntax.HclAttribute)]
@@ -350,7 +355,7 @@ class Evaluator:
         return SourcePart(UnknownValue(node.name), node.at), steps
 
     def member(
-        self, of: SourcePart, step: syntax.HclAttribute | syntax.HclIndex, scope: Scope
+        self, of: SourcePart, step: syntax.HclAttribute | syntax.HclIndex, scope: HclScope
     ) -> SourcePart:
         """Return an attribute or an item of a value.
 
@@ -371,7 +376,7 @@ class Evaluator:
         hint = did_you_mean(key, value) if isinstance(value, dict) and type(key) is str else None
         raise self.error(step, scope, f"there is no member {key!r}", hint)
 
-    def suffix(self, step: syntax.HclAttribute | syntax.HclIndex, scope: Scope) -> str:
+    def suffix(self, step: syntax.HclAttribute | syntax.HclIndex, scope: HclScope) -> str:
         if isinstance(step, syntax.HclAttribute):
             return f".{step.name}"
         key = self.value(step.key, scope).value
@@ -379,7 +384,7 @@ class Evaluator:
             return f"[{key.text}]"
         return f"[{compact(self.json(SourcePart(key, step.at), scope))}]"
 
-    def deployment_value(self, path: str, node: syntax.HclNode, scope: Scope) -> SourcePart:
+    def deployment_value(self, path: str, node: syntax.HclNode, scope: HclScope) -> SourcePart:
         """Return a value of the deployment: the caller's, a stand-in, or an Unknown."""
         given = self.reading.given_value(path)
         if given is not None:
@@ -393,7 +398,7 @@ class Evaluator:
                 return self.constant(self.reading.stand_in(path, name), scope, node.at)
         return SourcePart(UnknownValue(path), node.at)
 
-    def local(self, name: str, node: syntax.HclNode, scope: Scope) -> SourcePart:
+    def local(self, name: str, node: syntax.HclNode, scope: HclScope) -> SourcePart:
         """Return a local value."""
         path = f"local.{name}"
         given = self.reading.given_value(path)
@@ -404,7 +409,7 @@ class Evaluator:
             return self.note_missing(path, node)
         return self.evaluate_name(path, *found, node, scope)
 
-    def variable(self, name: str, node: syntax.HclNode, scope: Scope) -> SourcePart:
+    def variable(self, name: str, node: syntax.HclNode, scope: HclScope) -> SourcePart:
         """Return an input variable: the caller's value, that of a tfvars file, or its default."""
         path = f"var.{name}"
         block = self.folder.block("variable", name)
@@ -427,7 +432,12 @@ class Evaluator:
         return SourcePart(UnknownValue(path), node.at)
 
     def evaluate_name(
-        self, path: str, node: syntax.HclNode, source: Source, at: syntax.HclNode, scope: Scope
+        self,
+        path: str,
+        node: syntax.HclNode,
+        source: Source,
+        at: syntax.HclNode,
+        scope: HclScope,
     ) -> SourcePart:
         """Return the value of a name's expression, moved here from another file.
 
@@ -439,13 +449,13 @@ class Evaluator:
         if path not in self.results:
             self.open_names.append(path)
             try:
-                self.results[path] = self.value(node, Scope(source))
+                self.results[path] = self.value(node, HclScope(source))
             finally:
                 self.open_names.pop()
         part = self.results[path]
         return part if source is scope.source else self.move(part, at.at, scope)
 
-    def move(self, part: SourcePart, at: int, scope: Scope) -> SourcePart:
+    def move(self, part: SourcePart, at: int, scope: HclScope) -> SourcePart:
         """Return a value of another file with an offset of this file."""
         self.reading.count(scope.source, at)
         value = part.value
@@ -460,7 +470,7 @@ class Evaluator:
         return SourcePart(value, at)
 
     def convert_variable(
-        self, value: Json, kind: syntax.HclNode | None, node: syntax.HclNode, scope: Scope
+        self, value: Json, kind: syntax.HclNode | None, node: syntax.HclNode, scope: HclScope
     ) -> Json:
         """Convert the caller's text to the declared type of a variable.
 
@@ -491,7 +501,7 @@ ARITHMETIC: Final[Mapping[str, Callable[..., Json]]] = {
     ">=": operator.ge,
 }
 
-VALUES: Final[Mapping[type[syntax.HclNode], Callable[[Evaluator, Any, Scope], SourcePart]]] = {
+VALUES: Final[Mapping[type[syntax.HclNode], Callable[[Evaluator, Any, HclScope], SourcePart]]] = {
     syntax.HclAttribute: Evaluator.reference,
     syntax.HclCall: call,
     syntax.HclCondition: Evaluator.condition,

@@ -12,11 +12,11 @@ from asl.sources.read_context import ReadContext
 from asl.sources.terraform import syntax
 from asl.sources.text import TrackedText
 
-__all__ = ["EvaluatorProtocol", "Scope", "UnknownResult"]
+__all__ = ["EvaluatorProtocol", "HclScope", "UnknownResult"]
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class HclScope:
     """The place of an expression: its file, and the names bound around it."""
 
     source: Source
@@ -28,7 +28,7 @@ class Scope:
         """Return an expression as written, on one line."""
         return " ".join((self.source.text or "")[node.at : node.end].split())
 
-    def extend(self, names: Mapping[str, SourcePart]) -> "Scope":
+    def extend(self, names: Mapping[str, SourcePart]) -> "HclScope":
         """Return the scope with further names."""
         return replace(self, names={**self.names, **names})
 
@@ -45,21 +45,21 @@ class EvaluatorProtocol(Protocol):
         """The caller's values, and the limits of reading."""
 
     def error(
-        self, node: syntax.HclNode, scope: Scope, message: str, hint: str | None = None
+        self, node: syntax.HclNode, scope: HclScope, message: str, hint: str | None = None
     ) -> InvalidDocument:
         """Return the error of an expression."""
 
-    def value(self, node: syntax.HclNode, scope: Scope) -> SourcePart:
+    def value(self, node: syntax.HclNode, scope: HclScope) -> SourcePart:
         """Return the value of an expression; raises InvalidDocument."""
 
-    def text(self, node: syntax.HclNode, scope: Scope) -> TrackedText:
+    def text(self, node: syntax.HclNode, scope: HclScope) -> TrackedText:
         """Return the value of an expression as text."""
 
-    def fill_unknown(self, part: SourcePart, scope: Scope) -> SourcePart:
+    def fill_unknown(self, part: SourcePart, scope: HclScope) -> SourcePart:
         """Return the value with stand-ins for its unknown parts."""
 
-    def json(self, part: SourcePart, scope: Scope) -> Json:
+    def json(self, part: SourcePart, scope: HclScope) -> Json:
         """Return the value as JSON."""
 
-    def constant(self, value: Json, scope: Scope, at: int) -> SourcePart:
+    def constant(self, value: Json, scope: HclScope, at: int) -> SourcePart:
         """Return a JSON value as the value of an expression."""

@@ -279,7 +279,7 @@ class SqliteConnection:
         with _Errors(self):
             try:
                 self._file.backup(target)
-            except sqlite3.OperationalError as error:  # SQLite does not say of which file
+            except sqlite3.OperationalError as error:  # SQLite does not name the file
                 text = f"{self.place} cannot be copied to {path}: {error}"
                 raise StoreError(text) from error
 

@@ -244,7 +244,7 @@ class Expressions:
         return _wrapped(said, _AND if " and " in said else _COMPARE, level)
 
     def either(self, parts: tuple[Term, ...], level: int, failing: bool) -> str:
-        """Return conditions of which one must hold; behind one that does not comes the next."""
+        """Return alternatives: each is tested if those before it do not hold."""
         one = _one_of(parts)
         if one is not None:
             return self.test(one, level, failing=failing)

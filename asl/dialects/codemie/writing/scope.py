@@ -35,7 +35,7 @@ class Places:
     """Places below a key of the data that have a key of their own in the context.
 
     A result is written under one key. So what is deeper, and each result of a Parallel, gets
-    a key of its own, and whoever reads the place reads that key.
+    a key of its own, and reading the place reads that key.
     """
 
     keys: dict[Steps, str] = field(default_factory=dict)

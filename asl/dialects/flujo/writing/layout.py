@@ -392,7 +392,7 @@ def _is_dotted(path: DataPath) -> bool:
 
 
 def _without(data: Term, *keys: str) -> Term:
-    """Return data in the context of which these members are where the context has them."""
+    """Return data in the context without the members that are in their place there."""
     if not isinstance(data, Record) or data.base != DataPath(CONTEXT):
         return data
     left = tuple((key, value) for key, value in data.members if key not in keys)
