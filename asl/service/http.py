@@ -29,7 +29,7 @@ from asl.service.operations import perform
 from asl.service.service import ACCOUNT, REGION, StatesService
 from asl.service.signatures import check_signature
 
-__all__ = ["AwsEndpoint", "aws_application", "scope_of"]
+__all__ = ["AwsEndpoint", "aws_application", "request_scope"]
 
 TARGET: Final = "AWSStepFunctions."
 MEDIA_TYPE: Final = "application/x-amz-json-1.0"
@@ -89,7 +89,7 @@ class AwsEndpoint:
             if self.keys is not None:
                 check_signature(request.headers, body, self.keys, time.time())
             name = _operation(request.headers)
-            scope = scope_of(request.headers.get("authorization"), self.account, self.region)
+            scope = request_scope(request.headers.get("authorization"), self.account, self.region)
             answer = await perform(self.service, name, _parsed(body), scope)
         except ServiceError as refusal:
             return _response(refusal.to_json(), refusal.status)
