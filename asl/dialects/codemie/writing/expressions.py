@@ -91,9 +91,14 @@ class Expressions:
     def __init__(self, names: ValueNames) -> None:
         self.names = names
         self.losses: list[Loss] = []
+        self.tested: frozenset[str] = frozenset()
+        """Conditions that hold where the next one is evaluated."""
 
     def condition(self, term: Term) -> str:
-        """Return a term as a condition; raises Unsayable."""
+        """Return a term as a condition, which only true itself fulfils; raises Unsayable."""
+        if isinstance(term, DataPath):
+            self.losses.append(READ)
+            return f"{self.named(term)} == True"
         return self.test(term, _OR, failing=True)
 
     def value(self, term: Term, level: int = 0) -> str:
@@ -201,13 +206,11 @@ class Expressions:
             case Literal(bool(value)):
                 return str(value)
             case DataPath():
-                self.losses.append(READ)
-                return self.guarded(f"{self.named(term)} == True", _COMPARE, term, level, failing)
+                return self.truth(term, level, failing)
             case Logic("or", parts):
                 return self.either(parts, level, failing)
             case Logic(_, parts):
-                said = " and ".join(self.test(each, _NOT, failing=failing) for each in parts)
-                return _wrapped(said, _AND, level)
+                return _wrapped(self.every(parts, failing), _AND, level)
             case Negation(Exists(DataPath() as path)):
                 return _wrapped(_absent(self.there(path, 0)), _NOT, level)
             case Negation(condition):
@@ -223,11 +226,17 @@ class Expressions:
             case FunctionCall("contains", (value, Literal(str(part)))):
                 said = f"{part!r} in {self.value(value, _COMPARE + 1)}"
                 return self.kept(said, value, "string", level, failing)
-            case FunctionCall("boolean", (value,)):
-                return self.value(term, level)
-            case Choose():
+            case FunctionCall("boolean", (DataPath() as path,)):
+                return self.truth(path, level, failing)
+            case FunctionCall("boolean", _) | Choose():
                 return self.value(term, level)
         raise Unsayable
+
+    def truth(self, path: DataPath, level: int, failing: bool) -> str:
+        """Return the condition that a value counts as true; raises Unsayable."""
+        if self.coerced(path):
+            self.losses.append(READ)
+        return self.guarded(f"bool({self.named(path)})", _SINGLE, path, level, failing)
 
     def there(self, path: DataPath, level: int) -> str:
         """Return the condition that a value exists.
@@ -243,6 +252,16 @@ class Expressions:
             self.losses.append(loss)
         return _wrapped(said, _AND if " and " in said else _COMPARE, level)
 
+    def every(self, parts: tuple[Term, ...], failing: bool) -> str:
+        """Return conditions that must all hold; what one has tested the next ones do not."""
+        before, said = self.tested, []
+        for each in parts:
+            said.append(self.test(each, _NOT, failing=failing))
+            if isinstance(each, Exists) and isinstance(each.value, DataPath):
+                self.tested |= {self.names.guard(each.value)}
+        self.tested = before
+        return " and ".join(said)
+
     def either(self, parts: tuple[Term, ...], level: int, failing: bool) -> str:
         """Return alternatives: each is tested if those before it do not hold."""
         one = _one_of(parts)
@@ -256,7 +275,7 @@ class Expressions:
     def guarded(self, said: str, own: int, value: Term, level: int, failing: bool) -> str:
         """Return a condition on a value, behind the condition that it is there."""
         guard = self.names.guard(value) if isinstance(value, DataPath) and not failing else ""
-        if not guard:
+        if not guard or guard in self.tested:
             return _wrapped(said, own, level)
         joined = f"({said})" if own < _AND else said
         return _wrapped(f"{guard} and {joined}", _AND, level)

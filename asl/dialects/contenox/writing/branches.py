@@ -124,7 +124,7 @@ def _compared(rules: Sequence[BranchRule], printer: Printer) -> Selection | None
         for each in tests:
             values.add(each.value)
             found.append({"operator": each.operator, "when": each.when, "goto": goto})
-    shown = printer.compared(values.pop()) if len(values) == 1 else None
+    shown = printer.text(values.pop()) if len(values) == 1 else None
     return None if shown is None else Selection(shown, found)
 
 

@@ -222,7 +222,9 @@ class TaskWriter:
             told = "a template shows numbers, objects and missing values in its own way"
             self.report("CX-GOFMT", told, pointer)
         if self.jsonata and any(_reaches(each) for each in walk(value)):
-            told = "a missing value or a list within a path ends the run"
+            told = (
+                "a path through a list leads to nothing, as do other paths in the same text as JSON"
+            )
             self.report("L-REQUIRED", told, pointer)
 
     @property

@@ -92,13 +92,6 @@ class Printer:
         """Return a template that shows a value as a text; None if none does."""
         return _printed(self._text, term)
 
-    def compared(self, path: DataPath) -> str | None:
-        """Return a template that shows a value which is compared; None if none does."""
-        shown, guards = self.text(path), self._guards(path)
-        if shown is None or not guards:
-            return shown
-        return f"{{{{if {_all(guards)}}}}}{shown}{{{{end}}}}"
-
     def _guards(self, term: Term) -> list[str]:
         """Return the conditions under which the paths within a term lead somewhere."""
         if not self.lenient:
@@ -106,8 +99,7 @@ class Printer:
         holders = (
             DataPath(path.root, path.steps[:end])
             for path in paths_of(term)
-            if path.root != GIVEN.root
-            for end in range(len(path.steps))
+            for end in range(path.root == GIVEN.root, len(path.steps))
         )
         return [f"kindIs {_OBJECT} {self._argument(each)}" for each in dict.fromkeys(holders)]
 
@@ -179,7 +171,15 @@ class Printer:
             case Choose(condition, then, otherwise):
                 last = "" if otherwise is None else f"{{{{else}}}}{self._text(otherwise)}"
                 return f"{{{{if {self._condition(condition)}}}}}{self._text(then)}{last}{{{{end}}}}"
-        return f"{{{{{self._operand(term)}}}}}"
+        return self._guarded(term, f"{{{{{self._operand(term)}}}}}", "")
+
+    def _guarded(self, term: Term, shown: str, otherwise: str) -> str:
+        """Return an action behind the condition that the paths within a term lead somewhere."""
+        guards = self._guards(term)
+        if not guards:
+            return shown
+        last = f"{{{{else}}}}{otherwise}" if otherwise else ""
+        return f"{{{{if {_all(guards)}}}}}{shown}{last}{{{{end}}}}"
 
     def _json(self, term: Term) -> str:
         match term:
@@ -201,7 +201,11 @@ class Printer:
                 if len(chosen) > _CHOICES:
                     raise _Unprintable
                 return self._json(_lifted(term, chosen[0]))
-        return f"{{{{toJson {self._argument(term)}}}}}"
+            case Text(inner) if self._guards(term):
+                shown = f"{{{{toJson {self._argument(term)}}}}}"
+                without = concatenate(*(each for each in inner if not self._guards(each)))
+                return self._guarded(term, shown, self._json(without))
+        return self._guarded(term, f"{{{{toJson {self._argument(term)}}}}}", "null")
 
     # Conditions
 
@@ -218,7 +222,8 @@ class Printer:
             case Exists(value):
                 return f"ne {self._argument(value)} nil"
             case Comparison():
-                return _all([*self._guards(term), self._comparison(term)])
+                tests = [*self._guards(term), *self._presence(term), self._comparison(term)]
+                return _all(tests)
             case FunctionCall("contains", (value, part)):
                 return f"contains {self._argument(part)} {self._argument(value)}"
             case FunctionCall("matches", (value, Literal(str(pattern)))):
@@ -236,6 +241,22 @@ class Printer:
         shown = self._argument(holder)
         own = [f"kindIs {_OBJECT} {shown}", f"hasKey {shown} {literal(key)}"]
         return _all([*outer, *own])
+
+    def _presence(self, term: Comparison) -> list[str]:
+        """Return the condition that a value is there which may be null: a missing one is nil."""
+        match term:
+            case Comparison("=", FunctionCall("type", (DataPath() as path,)), Literal("null")):
+                pass
+            case Comparison("=", DataPath() as path, Literal(None)):
+                pass
+            case Comparison("in", DataPath() as path, Literal(list(items))) if None in items:
+                pass
+            case _:
+                return []
+        if not self.lenient or not path.steps or not isinstance(path.steps[-1], str):
+            return []
+        holder = self._argument(DataPath(path.root, path.steps[:-1]))
+        return [f"hasKey {holder} {literal(path.steps[-1])}"]
 
     def _comparison(self, term: Comparison) -> str:
         match term:

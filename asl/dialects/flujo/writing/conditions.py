@@ -95,6 +95,8 @@ class ConditionPrinter:
             case Exists(value):
                 self.report("FL-NULL", _PRESENT)
                 return f"{self._value(value)} != None"
+            case Comparison("=", DataPath(_, (_, *_)) as path, Literal(None)):
+                return self._is_null(path, level)
             case Comparison():
                 return _wrap(self._comparison(term), _NOT, level)
             case FunctionCall("matches", (value, Literal(str(pattern)))):
@@ -205,6 +207,16 @@ class ConditionPrinter:
             self.report("FL-COERCE", _OTHERS)
         sign = "==" if operator == "=" else operator
         return f"{self._value(left)} {sign} {self._value(right)}"
+
+    def _is_null(self, path: DataPath, level: int) -> str:
+        """Return the condition that a value is null, which a missing one is not."""
+        *steps, key = path.steps
+        test, holder = f"{self._value(path)} == None", print_path(DataPath(path.root, tuple(steps)))
+        if holder is None:
+            self.report("FL-NULL", _NULL)
+            return _wrap(test, _NOT, level)
+        self.report("FL-COERCE", _LISTS)
+        return _wrap(f"{key!r} in {holder} and {test}", _AND, level)
 
     def _sized(self, operator: str, value: Term, number: int) -> str:
         """Return the condition that something is empty, or is not."""
