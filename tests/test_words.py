@@ -22,7 +22,10 @@ AVOID = re.compile(
     r"|goe?s? on with|has to do with|at once|beside|therein)\b",
     re.IGNORECASE,
 )
-"""Words of a private idiom, in docstrings and comments."""
+"""Words of a private idiom, in docstrings, comments and messages."""
+
+ARGUMENTS = re.compile(r"^Args:\n((?: .*\n?|\n)+)", re.MULTILINE)
+ARGUMENT = re.compile(r"^ {4}\*{0,2}(\w+):", re.MULTILINE)
 
 
 def modules(folder: str = "asl") -> Iterator[tuple[str, str, ast.Module]]:
@@ -32,13 +35,11 @@ def modules(folder: str = "asl") -> Iterator[tuple[str, str, ast.Module]]:
 
 
 def prose(text: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Yield line and text of each docstring and comment."""
+    """Yield line and text of each docstring, comment and text of several words."""
     for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        for each in body if isinstance(body, list) else ():
-            match each:
-                case ast.Expr(value=ast.Constant(value=str(words))):
-                    yield each.lineno, words
+        match node:
+            case ast.Constant(value=str(words)) if " " in words:
+                yield node.lineno, words
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
@@ -51,6 +52,22 @@ def words_to_avoid(folder: str = "asl") -> Iterator[str]:
             for found in AVOID.finditer(part):
                 at = line + part.count("\n", 0, found.start())
                 yield f"{path}:{at}: {found[0]!r}"
+
+
+def undocumented_arguments(folder: str = "asl") -> Iterator[str]:
+    """Yield the functions whose docstring names an argument that they do not have."""
+    for path, _, tree in modules(folder):
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.args.kwarg:
+                continue
+            section = ARGUMENTS.search(ast.get_docstring(node) or "")
+            given = node.args
+            names = {each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
+            if given.vararg is not None:
+                names.add(given.vararg.arg)
+            for name in ARGUMENT.findall(section[1]) if section else ():
+                if name not in names:
+                    yield f"{path}:{node.lineno}: {node.name} has no argument {name!r}"
 
 
 def raising(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -101,17 +118,17 @@ def repeated_classes(folder: str = "asl") -> Iterator[str]:
             yield f"{name}: {', '.join(paths)}"
 
 
-CHECKS = (words_to_avoid, silent_raises, repeated_classes)
+CHECKS = (words_to_avoid, undocumented_arguments, silent_raises, repeated_classes)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_words_are_plain(check: Callable[[], Iterator[str]]) -> None:
-    """No word of the list, no silent `raise`, no class name for two things."""
+    """No word of the list, no unknown argument, no silent `raise`, no class name for two things."""
     assert [*check()] == []
 
 
 def test_a_word_to_avoid_is_found() -> None:
-    """In docstrings and comments, not in code."""
+    """In docstrings, comments and messages, not in names and keys."""
     text = '"""What is\ntold."""\ntold = "told"  # nobody\n'
     lines = [line for line, part in prose(text, ast.parse(text)) if AVOID.search(part)]
     assert lines == [1, 3]

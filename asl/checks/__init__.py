@@ -345,5 +345,5 @@ def _at_cause(finding: Finding, arguments: Mapping[str, str]) -> Finding:
         place = arguments[place]
     hint = finding.hint
     if hint is not None and SUFFIX in hint:
-        hint = f'write "{split_pointer(place)[1]}{SUFFIX}" for what it stands for'
+        hint = f'write "{split_pointer(place)[1]}{SUFFIX}" for its value'
     return finding._replace(pointer=place, hint=hint)

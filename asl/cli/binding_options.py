@@ -57,7 +57,7 @@ _OPTIONS = (
     click.option(
         "--allow-code",
         is_flag=True,
-        help="Import the Python functions that the document names, from beside it.",
+        help="Import the Python functions that the document names, from its folder.",
     ),
     click.option(
         "--bucket",

@@ -45,7 +45,7 @@ ENDINGS: Final = (".asl.json", ".asl.yaml", ".asl.yml", ".json", ".yaml", ".yml"
 )
 @click.option("--strict", is_flag=True, help="Write nothing if the conversion changes behaviour.")
 @click.option(
-    "--explain", is_flag=True, help="Show each state beside its counterpart, with the losses."
+    "--explain", is_flag=True, help="Show each state next to its counterpart, with the losses."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the explanation as JSON.")
 @click.option(

@@ -202,7 +202,8 @@ def read(
     """Read a document: an object in JSON or YAML.
 
     Args:
-        what: A path, a text (begins with `{` or has several lines), bytes, a dict or an open file.
+        source: A path, a text (begins with `{` or has several lines), bytes, a dict or an open
+            file.
         name: The file name in diagnostics.
         format: `json` or `yaml`; guessed by default.
         limits: Bounds of the text and the value.

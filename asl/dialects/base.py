@@ -228,8 +228,8 @@ def parse_names(option: str, given: object) -> tuple[str, ...]:
     written = isinstance(given, str)
     names = [each.strip() for each in given.split(",")] if isinstance(given, str) else given
     if not isinstance(names, list | tuple):
-        raise AslError(f"{option} lists names, which {given!r} does not (write {option}=one,other)")
+        raise AslError(f"{option} must list names, got {given!r} (write {option}=one,other)")
     for each in names:
         if not isinstance(each, str) or not each or (written and _MARKS.intersection(each)):
-            raise AslError(f"{option}: {each!r} is no name (write {option}=one,other)")
+            raise AslError(f"{option}: {each!r} is not a name (write {option}=one,other)")
     return tuple(names)

@@ -220,7 +220,7 @@ def _filled(document: Document) -> None:
     """Raise AslError if a part of a template depends on the values of its parameters."""
     for pointer in open_parts(document.composed_value):
         message = (
-            f"a parameter stands at {pointer}: give it a value before the template is converted"
+            f"there is a parameter at {pointer}: give it a value before converting the template"
         )
         raise AslError(message)
 

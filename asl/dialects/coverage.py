@@ -125,7 +125,7 @@ class _Replacement:
         kept = {key: value for key, value in state.items() if key in _of_calls()}
         lost = [key for key in state if key not in kept]
         message = _with(f"there are no {state['Type']} states there", lost)
-        instead = f"a Task whose agent is {name!r} stands in its place"
+        instead = f"a Task whose agent is {name!r} replaces it"
         self.losses.append(Finding("L-TYPE", message, pointer, instead, at_key=True))
         ends = {} if kept.keys() & {"Next", "End"} else {"End": True}
         return {**kept, **ends, "Type": "Task", "Agent": name}

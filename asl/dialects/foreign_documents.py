@@ -63,7 +63,7 @@ class Part:
         return str(self.value["id"])
 
 
-_UNREADABLE: Final = "see what is open before this: a quote, a bracket, a list, an indentation"
+_UNREADABLE: Final = "close what is open before this: a quote, a bracket, a list, an indentation"
 
 
 def as_platform(source: Source, limits: Limits, code: str) -> Document:
@@ -126,7 +126,7 @@ def unsaid(reading: Mapping[str, Json]) -> Iterator[Finding]:
     for name, value in reading.items():
         listed = ",".join(map(str, value)) if isinstance(value, list) else str(value)
         option = name if value is True else f"{name}={listed}"
-        message = f"it was read with {option}, which is not written down"
+        message = f"it was read with {option}, which the output does not record"
         yield Finding("L-READING", message, "", f"read it with --reading {option}")
 
 

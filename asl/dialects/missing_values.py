@@ -22,8 +22,8 @@ def missing_value_loss(value: Mapping[str, Any]) -> Iterator[Finding]:
     """
     place = next(_reading_places(value, ""), None)
     if place is not None:
-        message = "here, and wherever data is read, what is missing fails no run there"
-        hint = "it is nothing, null, or left as it stands"
+        message = "a missing value fails no run there, here and wherever data is read"
+        hint = "it becomes empty, null, or stays unchanged"
         yield Finding("L-MISSING", message, place, hint, at_key=True)
 
 

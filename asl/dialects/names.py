@@ -50,7 +50,7 @@ class NameTable:
         for key in self.given:
             if key not in self.used:
                 hint = did_you_mean(key, self.asked) or f"there is {', '.join(sorted(self.asked))}"
-                raise AslError(f"nothing in the document is called {key!r} ({hint})")
+                raise AslError(f"the document has no name {key!r} ({hint})")
 
 
 class FreshNames:
@@ -117,9 +117,9 @@ _WAIT_SUFFIXES: Final = (".sync", ".sync:2", ".waitForTaskToken")
 def lost_integration(resource: str) -> str | None:
     """Return what is lost where an agent takes the place of a resource, None for a function."""
     if resource.endswith(_WAIT_SUFFIXES):
-        return "nothing waits for a job or a token there: what is called answers by itself"
+        return "a call there returns its result: it does not wait for a job or a token"
     if resource.startswith("arn:") and ":states:::" in resource:
-        return "what is called gets the parameters of the integration, and has to give its result"
+        return "it gets the parameters of the integration, and must return its result"
     return None
 
 

@@ -282,4 +282,4 @@ def check_options(
     for option in given:
         if option not in known:
             hint = did_you_mean(option, known) or f"there is {', '.join(sorted(known)) or 'none'}"
-            raise AslError(f"no option {option!r} for what is {done} as {found.name} ({hint})")
+            raise AslError(f"no option {option!r} for a document {done} as {found.name} ({hint})")

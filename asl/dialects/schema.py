@@ -235,8 +235,8 @@ class _Node:
         if key in advice:
             message = f"{key!r} has no effect here"
             return Finding(self.codes.near_miss, message, pointer, advice[key], at_key=True)
-        hint = did_you_mean(key, self.properties) or "take it out"
-        message = f"{key!r} means nothing here, so it has no effect"
+        hint = did_you_mean(key, self.properties) or "remove it"
+        message = f"{key!r} is unknown here and has no effect"
         return Finding(self.codes.unknown, message, pointer, hint, at_key=True)
 
 

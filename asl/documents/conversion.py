@@ -54,7 +54,7 @@ def detect(source: Loadable) -> str:
     """Return the name of the dialect of a document, by its shape.
 
     Args:
-        what: Path, text, dict or open file; its content is not checked.
+        source: Path, text, dict or open file; its content is not checked.
 
     Returns:
         The name of the dialect; `"asl"` for Amazon States Language and for any unknown shape.

@@ -30,7 +30,7 @@ def load(
     """Read a document and everything that it imports.
 
     Args:
-        what: Path, text, bytes, dict or open file. A string that begins with `{` or has several
+        source: Path, text, bytes, dict or open file. A string that begins with `{` or has several
             lines is text, any other a path.
         name: Name of the workflow; by default that of the file.
         format: `"json"` or `"yaml"`; by default that of the file's name or content.

@@ -173,7 +173,7 @@ class AgentCaller:
         Payload and answer are copied, so that neither side can change the other's data.
 
         Args:
-            at: The calling machine.
+            frame: The calling machine.
             target: The agent or resource.
             payload: Parameters of the call.
             options: Limits and block values of the state.

@@ -174,7 +174,7 @@ def _absorb(
 
     Args:
         caller: The agent caller.
-        at: Machine of the parent.
+        frame: Machine of the parent.
         child: The child workflow.
         execution: The child execution.
         done: Whether it has ended.

@@ -317,7 +317,7 @@ class LocalEffects:
         """Request a decision about the whole execution.
 
         Args:
-            at: The machine whose call needs it.
+            frame: The machine whose call needs it.
             key: Key of the request within the execution.
             question: The question.
         """

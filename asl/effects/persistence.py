@@ -115,7 +115,7 @@ class CallPersistence(Protocol):
         """Return the number of recorded events of a turn, by subject.
 
         Args:
-            at: The machine of the agent.
+            frame: The machine of the agent.
             key: Key of its effect.
         """
         ...
@@ -182,7 +182,7 @@ class RequestPersistence(Protocol):
         """Return the decision on a request of the whole execution, requested once.
 
         Args:
-            at: The machine whose call needs it.
+            frame: The machine whose call needs it.
             key: Key of the request within the execution.
             ask: Brings a request to its decision.
             new: Returns a new request.

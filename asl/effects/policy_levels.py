@@ -76,7 +76,7 @@ def needs_consent(runtime: RuntimeContext, frame: Frame, own: ToolRules | None) 
 
     Args:
         runtime: Runtime context of the execution.
-        at: The machine.
+        frame: The machine.
         own: Rules of its state.
     """
     execution, services = root_execution(frame.execution), runtime.services

@@ -195,7 +195,7 @@ class RateLimiter:
         Args:
             timekeeper: Clock and event loop of the execution.
             shared_budgets: Storage of the counts.
-            at: The machine.
+            frame: The machine.
             tool: Name of the tool, for messages.
             names: Names that the call counts as.
             watched: Tracking of calls by workflow.

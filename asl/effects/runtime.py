@@ -301,7 +301,7 @@ class RuntimeContext:
         """Return the answer to an effect within the middleware of the run.
 
         Args:
-            at: The machine.
+            frame: The machine.
             effect: The effect.
             last: Performs the effect.
             limit: Maximum size of an answer in bytes.
@@ -350,7 +350,7 @@ class RuntimeContext:
         """Record that a request was accepted.
 
         Args:
-            at: The machine.
+            frame: The machine.
             what: `Submitted` or `Started`.
             details: Details of the event.
             time: Time in epoch seconds, None for now.

@@ -124,7 +124,7 @@ class Journal(Protocol):
         """Store a new request, or the new status of an open one.
 
         Args:
-            asked: The request.
+            request: The request.
             received: Whether to store its answers, too.
         """
         ...

@@ -68,10 +68,8 @@ __all__ = ["Ledger"]
 OPERATOR = "the operator's policy"
 """Owner of a ceiling's limits, in messages."""
 UNREPORTED = {
-    LOST.fault: (
-        "the call ended before it said what it used: it counts as what was set aside for it"
-    ),
-    BROKEN.fault: "the tool did not say what it used: it counts as the most that it used before",
+    LOST.fault: ("the call ended without reporting its usage: it counts as its reservation"),
+    BROKEN.fault: "the tool did not report its usage: it counts as its highest usage so far",
 }
 """Reason in the warning about a call without a report, by the fault of its usage."""
 
@@ -153,7 +151,7 @@ class Ledger:
 
         Args:
             parent: Ledger of the parent.
-            at: Machine of the state that started this execution.
+            frame: Machine of the state that started this execution.
             counted: Part of this execution's usage that the parent has already counted.
             now: Current time in epoch seconds.
         """
@@ -260,7 +258,7 @@ class Ledger:
         """Return the reservation of a call, or the reason why it cannot start now.
 
         Args:
-            at: The calling machine.
+            frame: The calling machine.
             agent: Name of the agent.
             model: Model that the state prefers, None without a preference.
             estimate: Upper bounds of its tokens, None if the document gives none.
@@ -467,7 +465,7 @@ class Ledger:
         """Count the usage of a child execution.
 
         Args:
-            at: Machine of the state that started it.
+            frame: Machine of the state that started it.
             used: Its usage, which shared budgets already contain.
             assumed: Amounts assumed for its calls beyond that.
             found: Whether the child was found ended at recovery, so that no account here contains
@@ -499,7 +497,7 @@ class Ledger:
         """Return the reservation of a tool call, without amounts until `begin`.
 
         Args:
-            at: Machine of the state.
+            frame: Machine of the state.
             names: All names of the tool; the first is that of the registry.
             categories: Categories of the tool.
             parent: Call of the agent that uses the tool.

@@ -258,7 +258,7 @@ class Pause(NamedTuple):
         """Return the body of the budget request.
 
         Args:
-            at: The calling machine.
+            frame: The calling machine.
             document: Limits of the workflow.
         """
         account, limits, most = self.account, self.account.limits, self.account.most

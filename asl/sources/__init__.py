@@ -66,7 +66,7 @@ def load(
     """Read a document, or the one that a template defines as a resource.
 
     Args:
-        what: A path, a text, bytes, a dict or an open file.
+        source: A path, a text, bytes, a dict or an open file.
         name: The file name in diagnostics.
         format: `json` or `yaml`; guessed by default.
         resource: The name of the state machine in a template.

@@ -187,7 +187,7 @@ def _without_effect(
     elif is_integer(most) and is_integer(held) and most < held and "Rounds.$" not in node.value:
         yield LONGER, f"as {held} rounds are held anyway", "make it more than Rounds"
     if "RequiredMajority" in names:
-        yield "Threshold", "beside 'RequiredMajority'", "keep one of them"
+        yield "Threshold", "together with 'RequiredMajority'", "keep one of them"
 
 
 def _shares(node: Node, consensus: Mapping[str, Json]) -> Iterator[Finding]:

@@ -338,8 +338,8 @@ def _prompt(parameters: Mapping[str, Json]) -> str:
         lines.append("This is the final round.")
     history = parameters["history"]
     if type(history) is not list or not history:
-        return "\n".join([*lines, "Nothing has been said so far."])
-    return "\n".join([*lines, "This has been said so far:", *map(_line, history)])
+        return "\n".join([*lines, "The discussion has not started."])
+    return "\n".join([*lines, "The discussion so far:", *map(_line, history)])
 
 
 def _line(entry: Json) -> str:

@@ -461,7 +461,7 @@ class DirectCalls(Protocol[F]):
         """Call the agent of a Task that has a `call`.
 
         Args:
-            at: The frame of the machine.
+            frame: The frame of the machine.
             step: The Task.
             data: The raw input.
 

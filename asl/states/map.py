@@ -153,7 +153,7 @@ def describe_map(state: Mapping[str, Json]) -> Iterator[str]:
         yield f"items {expression_text(items)}"
     limit = state.get("MaxConcurrency")
     if type(limit) is int and limit > 0:
-        yield f"{limit} at once" if limit > 1 else "one by one"
+        yield f"{limit} concurrently" if limit > 1 else "one by one"
 
 
 MAP = StateType(

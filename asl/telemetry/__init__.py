@@ -80,7 +80,7 @@ class Telemetry:
         self.content = content
         meter = metrics.get_meter("asl", meter_provider=meter_provider)
         self.executions = meter.create_counter(
-            "asl.executions", "{execution}", "Executions that came to an end, by status."
+            "asl.executions", "{execution}", "Ended executions, by status."
         )
         self.retries = meter.create_counter("asl.retries", "{retry}", "Retries of states.")
         self.tokens = meter.create_counter("asl.tokens", "{token}", "Tokens that agents report.")

@@ -1224,7 +1224,7 @@ def test_a_step_may_be_called_as_nothing_is() -> None:
 )
 def test_what_only_a_parameter_knows_is_not_converted(to: str, state: Json, place: str) -> None:
     template = {"Parameters": {"p": {}}, "StartAt": "X", "States": {"X": state}}
-    with pytest.raises(asl.AslError, match=f"a parameter stands at {place}:"):
+    with pytest.raises(asl.AslError, match=f"there is a parameter at {place}:"):
         asl.convert(template, to)
 
 

@@ -139,7 +139,7 @@ def test_schema_is_printed(name: str) -> None:
         ({"kind": "lop", "name": "a"}, "FL-KIND", "/kind", "must be one of", "did you mean 'loop'"),
         ({"kind": "tree_search"}, "FL-TREE", "/kind", "cannot be run", "let an agent"),
         ({"uses": "a:b"}, "FL-NAME", "", "needs a name", "found by it"),
-        ({"name": "a", "retry": 1}, "FL-UNKNOWN-KEY", "/retry", "means nothing", "take it out"),
+        ({"name": "a", "retry": 1}, "FL-UNKNOWN-KEY", "/retry", "is unknown", "remove it"),
         ({"name": "a", "next": "b"}, "FL-NEAR-MISS", "/next", "no effect", "follow each other"),
         ({"name": "a", "kind": "loop"}, "FL-SHAPE", "", "'loop' is missing", "add 'loop'"),
         ({"name": "a", "kind": "StateMachine", "states": {"x": []}}, "FL-START", "",

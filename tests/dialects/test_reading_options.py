@@ -106,7 +106,9 @@ def test_document_of_the_language_has_no_reading_options(tmp_path: Path) -> None
     native = '{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}'
     for text in (native, f"# native\n{native}", "StartAt: A\nStates: {A: {Type: Succeed}}\n"):
         (tmp_path / "flow.yaml").write_text(text)
-        with pytest.raises(asl.AslError, match="no option 'accept_legacy' for what is read as asl"):
+        with pytest.raises(
+            asl.AslError, match="no option 'accept_legacy' for a document read as asl"
+        ):
             asl.load(tmp_path / "flow.yaml", reading={"accept_legacy": True})
     run = CliRunner().invoke(cli, ["check", str(tmp_path / "flow.yaml"), "--reading", "profile=x"])
     assert run.exit_code == 2

@@ -81,7 +81,7 @@ def _assistant(
     name: str, value: Mapping[str, Any], pointer: str, options: CodemieOptions
 ) -> Iterator[Finding]:
     if options.accept_legacy and "model" in value and value.keys().isdisjoint(_MADE_OF):
-        message = f"the platform refuses {name!r}, which has a 'model' alone"
+        message = f"the platform refuses {name!r}, which has only a 'model'"
         yield Finding(
             "CM-LEGACY", message, f"{pointer}/model", "add a 'system_prompt'", at_key=True
         )

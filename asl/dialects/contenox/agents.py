@@ -28,15 +28,15 @@ _ASK_NOBODY: Final = (
     "convert_to_openai_chat_response",
 )
 _UNSUPPORTED: Final = {
-    "think": "choose a model that thinks as it should",
-    "shift": "shorten the chat in a task before, or let the model fail",
+    "think": "choose a model with the reasoning that the task needs",
+    "shift": "shorten the chat in an earlier task, or let the model fail",
     "tools_policies": "write a Tools block in an agent state language document around the chain",
     "hook_policies": "write a Tools block in an agent state language document around the chain",
-    "compact_policy": "shorten the chat in a task before",
+    "compact_policy": "shorten the chat in an earlier task",
     "pass_clients_tools": "bind the tools in the agents file",
     "retry_policy": "use retry_on_failure",
-    "models": "write the model that counts as 'model'",
-    "providers": "write the provider that counts as 'provider'",
+    "models": "write one model as 'model'",
+    "providers": "write one provider as 'provider'",
 }
 """The fields of `execute_config` that no model is given, and what to do instead."""
 _CONTINUE: Final = "Continue."

@@ -63,16 +63,16 @@ def check_data_types(chain: Chain) -> Iterator[Finding]:
         wrong = [each for each in ways if taken.isdisjoint(each.kinds)]
         needs = f"{task.id!r} needs {_NEEDS.get(task.handler, 'a text, a number or a chat')}"
         if wrong and len(wrong) == len(ways):
-            message = f"{needs}, and is never given one"
-            hint = "let it follow a chat_completion, or name one as input_var"
+            message = f"{needs}, and never gets one"
+            hint = "put it after a chat_completion, or name one in input_var"
             if taken != {CHAT}:
-                hint = "say by prompt_template, or by input_var, what it works on"
+                hint = "set its input with prompt_template or input_var"
             place = f"{task.pointer}/{'handler' if 'handler' in task.value else 'type'}"
             yield Finding("CX-TYPES", message, place, hint)
             continue
         for each in wrong:
-            message = f"{needs}, and {each.source!r} gives it {' or '.join(sorted(each.kinds))}"
-            hint = "let another task come between, or give it an input_var"
+            message = f"{needs}, and {each.source!r} returns {' or '.join(sorted(each.kinds))}"
+            hint = "add a task between them, or set an input_var"
             yield Finding("CX-TYPES", message, each.pointer, hint)
 
 

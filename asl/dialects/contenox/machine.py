@@ -455,7 +455,7 @@ class _Machine:
             {
                 "Type": "Fail",
                 "Error": "Contenox.Denied",
-                "Cause": "somebody has denied a call of a tool",
+                "Cause": "a tool call was denied",
             },
             task.pointer,
         )

@@ -88,7 +88,7 @@ def _unreachable(chain: Chain, made: ContenoxMachine) -> Iterator[Finding]:
     for name, task in chain.tasks.items():
         if name not in made.reached:
             message = f"no transition leads to {name!r}, so it is left out"
-            hint = "let a branch go to it, or take it out"
+            hint = "let a branch lead to it, or remove it"
             yield Finding("CX-UNREACHABLE", message, f"{task.pointer}/id", hint)
 
 
@@ -96,8 +96,8 @@ def _endless(made: ContenoxMachine) -> Iterator[Finding]:
     states = made.machine["States"]
     assert isinstance(states, dict)
     if not any(each["Type"] in ("Succeed", "Fail") for each in states.values()):
-        message = "no way through this chain comes to an end"
-        yield Finding("CX-NO-END", message, "/tasks", "let a branch go to 'end'", at_key=True)
+        message = "no path through this chain ends"
+        yield Finding("CX-NO-END", message, "/tasks", "let a branch lead to 'end'", at_key=True)
 
 
 def _document(chain: Chain, made: ContenoxMachine, reading: Mapping[str, Json]) -> dict[str, Json]:

@@ -114,10 +114,10 @@ def exits(target: str) -> bool:
 def _no_task(chain: Chain, target: str, place: str) -> Finding:
     if target == END:
         message = "a failure cannot lead to 'end': that is no task"
-        return Finding("CX-UNDEFINED-REF", message, place, "let a noop follow, and end behind it")
+        return Finding("CX-UNDEFINED-REF", message, place, "lead to a noop that ends the chain")
     hint = did_you_mean(target, [*chain.tasks, END])
     if hint is None and exits(target):
-        hint = "such a name is filled in by a program; the option external_exits makes it an end"
+        hint = "a program replaces such a name; with the option external_exits it is an end"
     hint = hint or f"add a task of this name, or go to {END!r}"
     return Finding("CX-UNDEFINED-REF", f"there is no task {target!r}", place, hint)
 
@@ -142,17 +142,17 @@ def _handler(chain: Chain, task: Task) -> Iterator[Finding]:
         message = "'type' is an old name"
         yield Finding("CX-DEPRECATED", message, place, "write handler", at_key=True)
     if chain.profile == "runtime" and written not in CURRENT:
-        message = f"the engine of today has no handler {written!r}"
+        message = f"the current engine has no handler {written!r}"
         yield Finding("CX-RUNTIME", message, place, f"it has {', '.join(CURRENT)}")
     if task.handler == "tools" and not task.provider:
-        message = f"the task {task.id!r} does not say whose tool it calls"
+        message = f"the task {task.id!r} does not name the provider of its tool"
         holder = next((each for each in ("tools", "hook") if each in task.value), None)
         at = task.pointer if holder is None else f"{task.pointer}/{holder}"
         hint = f'add "{written}": {{"name": ..., "tool_name": ...}}'
         yield Finding("CX-NO-PROVIDER", message, at, hint, at_key=True)
     if task.handler == "condition_key" and not task.value.get("valid_conditions"):
         message = "without 'valid_conditions' every answer is a failure"
-        hint = "list the answers that are right in valid_conditions"
+        hint = "list the valid answers in valid_conditions"
         yield Finding("CX-DEAD-BRANCH", message, place, hint)
     if task.handler == "route" and not any(each.operator == "equals" for each in task.branches):
         message = "without a branch by equals there is nothing to choose: every answer is a failure"
@@ -171,13 +171,17 @@ def _limits(chain: Chain, task: Task) -> Iterator[Finding]:
         else:
             if limit > LONGEST:
                 message = f"{timeout!r} is longer than {LONGEST} seconds"
-                yield Finding("CX-DURATION", message, place, "leave the timeout out")
+                yield Finding("CX-DURATION", message, place, "remove the timeout")
             elif limit != int(limit):
                 message = f"{timeout!r} is rounded up to whole seconds"
                 yield Finding("CX-SUBSECOND", message, place, "write whole seconds")
     for key, code, message in (
         ("print", "CX-PRINT", "nothing is printed: look at the history of the run instead"),
-        ("input_max_bytes", "CX-INPUTCAP", "the input is not cut here: its agent has to do that"),
+        (
+            "input_max_bytes",
+            "CX-INPUTCAP",
+            "the input is not truncated here: the agent must do that",
+        ),
     ):
         if task.value.get(key):
             yield Finding(code, message, f"{task.pointer}/{key}", at_key=True)
@@ -191,27 +195,29 @@ def _branches(chain: Chain, task: Task) -> Iterator[Finding]:
     for later in defaults[1:]:
         related = ((defaults[0].pointer, "the first one is here"),)
         message = "only the first 'default' is ever taken"
-        hint = "take this one out, or give it a condition"
+        hint = "remove it, or give it a condition"
         yield Finding("CX-DEFAULT-ORDER", message, later.pointer, hint, related=related)
     if defaults and task.branches[-1] is not defaults[-1]:
         seed = chain.profile == "seed"
-        message = "'default' matches where it stands, so no branch behind it is ever taken"
+        message = "'default' matches first, so no later branch is ever taken"
         if not seed:
-            message = "'default' is taken last wherever it stands; the documentation says otherwise"
-        hint = "put it last: then both mean the same"
+            message = (
+                "'default' is tried last, wherever it is; the documentation describes another order"
+            )
+        hint = "put it last: then both readings are the same"
         yield Finding("CX-DEFAULT-ORDER", message, defaults[0].pointer, hint)
     seen: dict[tuple[str, str, str], ChainBranch] = {}
     for branch in task.branches:
         if branch.operator != "default" and branch.key in seen:
             related = ((seen[branch.key].pointer, "this one"),)
             message = "an earlier branch is the same, so this one is never taken"
-            hint = "take this one out, or let it compare with something else"
+            hint = "remove it, or compare with another value"
             yield Finding("CX-DEAD-BRANCH", message, branch.pointer, hint, related=related)
         seen.setdefault(branch.key, branch)
     if task.branches and not defaults and _open(chain, task):
         yield Finding(
             "CX-NO-DEFAULT",
-            f"what {task.id!r} evaluates to may match no branch, and then the run fails",
+            f"the value of {task.id!r} may match no branch, and then the run fails",
             f"{task.pointer}/transition/branches",
             "add a branch with the operator default",
             at_key=True,
@@ -253,11 +259,11 @@ def _branch(
         yield Finding("CX-META", "alerts have no effect on a run", at, at_key=True)
     yield from _when(chain, branch)
     if chain.profile == "runtime" and branch.operator not in CURRENT_OPERATORS:
-        message = f"the engine of today has no operator {written!r}"
+        message = f"the current engine has no operator {written!r}"
         yield Finding("CX-RUNTIME", message, place, f"it has {', '.join(CURRENT_OPERATORS)}")
     elif branch.operator in SEED_ONLY:
-        message = f"{written!r} is documented, but no engine has ever known it"
-        yield Finding("CX-ENGINE", message, place, "it is understood here")
+        message = f"{written!r} is documented, but no engine implements it"
+        yield Finding("CX-ENGINE", message, place, "it works here")
     if branch.compose is not None:
         yield from _compose(chain, branch.compose, f"{branch.pointer}/compose")
     if said is not None and branch.operator not in ("default", "edge_traversed_at_least"):
@@ -285,15 +291,15 @@ def _when(chain: Chain, branch: ChainBranch) -> Iterator[Finding]:
     try:
         ends = edge(written)
     except ValueError as error:
-        message = str(error) if written else "the branch does not say which edge it counts"
-        form = 'say it as "edge": "work->check"'
+        message = str(error) if written else "the branch does not name the edge to count"
+        form = 'write "edge": "work->check"'
         yield Finding("CX-EDGE", message, at, form, at_key=not written)
         return
     for name in ends:
         if name not in chain.tasks:
             hint = did_you_mean(name, chain.tasks) or f"there are {', '.join([*chain.tasks][:8])}"
             if name == END:
-                hint = "nobody can ask behind the end of a run"
+                hint = "transitions to 'end' are not counted"
             yield Finding("CX-EDGE", f"there is no task {name!r}", at, hint)
 
 
@@ -301,9 +307,7 @@ def _dead(
     chain: Chain, task: Task, branch: ChainBranch, said: tuple[str, ...]
 ) -> Iterator[Finding]:
     if chain.caught(task) is branch:
-        message = (
-            "no engine looks at branches behind a failure; this is the documentation's reading"
-        )
+        message = "no engine tries branches after a failure; this follows the documentation"
         at = f"{branch.pointer}/when"
         yield Finding("CX-ENGINE", message, at, "on_failure leads there in both")
         return
@@ -319,9 +323,9 @@ def _dead(
         if branch.when in ("failed", "error"):
             hint = "a failure takes on_failure, never a branch"
         elif task.handler == "condition_key" and branch.when in ("true", "false"):
-            hint = "here the answer itself counts, not the boolean under it"
+            hint = "the answer itself is compared, not the boolean of its key"
         message = f"no branch like this is ever taken: {task.id!r} evaluates to {known}"
-        hint = hint or "compare with what it evaluates to, or take the branch out"
+        hint = hint or "compare with one of these values, or remove the branch"
         yield Finding("CX-DEAD-BRANCH", message, place, hint)
 
 
@@ -335,10 +339,10 @@ def _compose(chain: Chain, compose: Json, pointer: str) -> Iterator[Finding]:
     strategy = str(compose.get("strategy") or "")
     place = f"{pointer}/strategy"
     if chain.profile == "runtime":
-        yield Finding("CX-RUNTIME", "the engine of today composes nothing", pointer, at_key=True)
+        yield Finding("CX-RUNTIME", "the current engine has no compositions", pointer, at_key=True)
     if strategy.startswith(JSON_PATH):
-        message = "this strategy is documented, but no engine has ever known it"
-        yield Finding("CX-ENGINE", message, place, "it is understood here")
+        message = "this strategy is documented, but no engine implements it"
+        yield Finding("CX-ENGINE", message, place, "it works here")
         try:
             path = strategy.removeprefix(JSON_PATH)
             parse_path(path.strip())
@@ -398,8 +402,8 @@ def _macros(nodes: tuple[Node, ...]) -> Iterator[Macro]:
 
 def _macro(macro: Macro, place: str, at: int) -> Iterator[Finding]:
     if macro.name in ("host", "toolservice", "tools", "hookservice"):
-        message = f"{macro.written} stays as it is: nothing here knows the engine's surroundings"
-        hint = "write what it stands for, or take it from the input: {{var:name}}"
+        message = f"{macro.written} is not expanded: the engine's environment is unknown here"
+        hint = "write its value, or take it from the input: {{var:name}}"
         yield Finding("CX-MACRO", message, place, hint, inside=at)
     elif macro.needed:
         name = macro.payload.split("|")[0].strip()
@@ -447,8 +451,11 @@ def _variables(chain: Chain) -> Iterator[Finding]:
 
 
 def _unknown(name: str, known: set[str], place: str, at: int | None) -> Finding:
-    hint = did_you_mean(name, known) or "a compose with this with_var, before this task, makes it"
-    return Finding("CX-UNKNOWN-VAR", f"nothing makes a variable {name!r}", place, hint, inside=at)
+    hint = (
+        did_you_mean(name, known)
+        or "define it with a compose that has this with_var, before this task"
+    )
+    return Finding("CX-UNKNOWN-VAR", f"there is no variable {name!r}", place, hint, inside=at)
 
 
 _RULES: tuple[Callable[[Chain, Task], Iterator[Finding]], ...] = (

@@ -211,7 +211,7 @@ class _Reader:
         elif template:
             self.template(template, f"{place}/output_template")
             if mapping:
-                message = "'output' has no effect beside 'output_template'"
+                message = "'output' has no effect together with 'output_template'"
                 warning = Severity.WARNING
                 at, hint = f"{place}/output", "remove one of them"
                 found = Finding(CODE, message, at, hint, severity=warning, at_key=True)

@@ -30,7 +30,7 @@ def meaning_losses(document: Document) -> Iterator[Finding]:
     blueprint = Blueprint(document.value["Metadata"][METADATA]["blueprint"])
     if not blueprint.steps:
         return
-    message = "the input has a name: it is $.input, beside the fields of the context"
+    message = "the input is the field $.input, next to the fields of the context"
     hint = 'give the input as {"input": ..., and the fields of the context}'
     yield Finding("L-INPUT", message, blueprint.steps[0].pointer, hint)
     place = blueprint.steps[0].pointer

@@ -54,8 +54,8 @@ def lost(document: Document) -> Iterator[Finding]:
     if agents:
         yield Finding(
             "L-ACTOR",
-            "a document names its agents, and does not say what they are made of",
+            "a document names its agents, without their definitions",
             "/agents",
-            "their definitions are kept under 'Metadata'; bind agents by their names",
+            "their definitions are stored under 'Metadata'; bind agents by their names",
             at_key=True,
         )

@@ -92,7 +92,7 @@ class JournaledResults:
         """Perform an effect of the machine *at*, or return its recorded result.
 
         Args:
-            at: The machine.
+            frame: The machine.
             kind: Kind of the effect.
             perform: Performs it.
             metered: Whether the budget gate commits at its admission.

@@ -145,7 +145,7 @@ class CallPolicies:
         """
         needed = [each.policy.sandbox for each in self.levels if each.policy.sandbox is not None]
         if any(each != needed[-1] for each in needed):
-            text = f"tool {tool!r}: it would need several sandboxes at once"
+            text = f"tool {tool!r}: it would need several sandboxes"
             raise RaisedError("States.Permissions", text)
         if not needed:
             return None

@@ -39,7 +39,7 @@ class ConsentRule(NamedTuple):
         """Return the approval request for a call.
 
         Args:
-            at: The machine of the state.
+            frame: The machine of the state.
             agent: The name of the agent.
             tool: The name of the tool.
             arguments: The arguments of the call, which approvers see.

@@ -38,7 +38,9 @@ class Unsayable(Exception):
         loss: What is lost with it.
     """
 
-    def __init__(self, code: str = "L-CONDITION", message: str = "no condition says this") -> None:
+    def __init__(
+        self, code: str = "L-CONDITION", message: str = "no condition expresses this"
+    ) -> None:
         super().__init__(message)
         self.loss = Loss(code, message)
 

@@ -91,7 +91,7 @@ def report(machine: LossReporter, step: WorkStep) -> None:
         pointer = f"{step.pointer}/{field}"
         if step.kind == "Succeed":
             message = "the output of a run is its whole context"
-            machine.lost("L-OUTPUT", message, pointer, "it is in that")
+            machine.lost("L-OUTPUT", message, pointer, "it is part of the context")
         else:
             machine.lost(
                 "L-TRANSFORM", f"states of a workflow have no {field!r}", pointer, "it is left out"
@@ -108,8 +108,8 @@ def report(machine: LossReporter, step: WorkStep) -> None:
 
 
 _SKIPPED: Final = {
-    "Wait": ("L-WAIT", "no state waits, or fails because it cannot"),
-    "Checkpoint": ("L-CHECKPOINT", "the platform keeps runs by itself"),
+    "Wait": ("L-WAIT", "no state waits, or fails for an invalid time"),
+    "Checkpoint": ("L-CHECKPOINT", "the platform stores runs itself"),
 }
 _CARRYING: Final = frozenset(("Task", "Pass"))
 """Types of states that are written with what their fields make of the data."""
@@ -139,7 +139,7 @@ def _loss(kind: str, field: str, where: str) -> tuple[str, str, str, str | None]
     if kind == "Map" and field in _OF_MAP:
         return "L-MAP", f"an iteration has no {field!r}", where, None
     if kind == "Approval" and field in _OF_APPROVAL:
-        return "L-APPROVAL", f"a gate has no {field!r}", where, None
+        return "L-APPROVAL", f"a confirmation has no {field!r}", where, None
     if field == "Retry":
-        return "L-RETRY-NAMES", "only calls are tried again, no state as a whole", where, None
+        return "L-RETRY-NAMES", "only calls are retried, not whole states", where, None
     return "L-BLOCK", f"no state has {field.removesuffix('.$')!r}", where, None

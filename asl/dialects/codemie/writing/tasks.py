@@ -156,7 +156,7 @@ class _Given:
             text = Texts(self.scope, compute).text(term)
         except Unsayable as fault:
             code, message, _ = fault.loss
-            self.machine.lost(code, message, self.at(way), "it is left", Severity.ERROR)
+            self.machine.lost(code, message, self.at(way), "it stays unchanged", Severity.ERROR)
             return self.written(way)
         dynamic = self.tool or not isinstance(self.input, Literal)
         if isinstance(term, Literal) and dynamic and unreadable(text):

@@ -117,7 +117,9 @@ def ended(machine: WorkflowMachine, step: WorkStep) -> Placement | None:
     if place.value.root != INPUT:
         return place
     pointer = machine.at(step, "OutputPath", "Output", "InputPath")
-    machine.lost("L-OUTPUT", "the output of a run is its whole context", pointer, "it is in that")
+    machine.lost(
+        "L-OUTPUT", "the output of a run is its whole context", pointer, "it is part of the context"
+    )
     return None
 
 

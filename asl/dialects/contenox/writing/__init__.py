@@ -75,7 +75,7 @@ def write(
         for given in (GIVEN, _NAMED)
     )
     if plain.text != named.text and _OTHERS not in named.text and _places(named) <= _places(plain):
-        told = "a chain is given what stands under 'input', and nothing beside it"
+        told = "a chain gets the value of 'input', and no other input"
         hint = "give the value of 'input' as the input"
         where = flow.steps[flow.start].pointer
         return replace(named, given=Finding("L-INPUT", told, where, hint, at_key=True))

@@ -90,9 +90,9 @@ class ChainBuilder:
         if kept(self.value) is not None:
             self.report(
                 "L-CHANGED",
-                "the document is not the one that was read from a chain any more",
+                "the document has changed since it was read from a chain",
                 "/Metadata",
-                "the chain is written anew",
+                "a new chain is written",
             )
         for field in self.value:
             if field not in _OF_MACHINE:

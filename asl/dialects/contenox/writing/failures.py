@@ -37,17 +37,19 @@ def retries(writer: TaskWriter) -> int:
     ):
         writer.report(
             "CX-RETRY",
-            "every failure is attempted again, as often as one number says",
+            "a task has one number of retries, for every error",
             where,
             "the number of the first retrier for all errors, else of the first one",
             Severity.ERROR,
         )
     count = chosen.get("MaxAttempts", 3)
     if type(count) is not int:
-        writer.report("CX-RETRY", "a computed number of attempts is 3", where, None, Severity.ERROR)
+        writer.report(
+            "CX-RETRY", "a computed number of attempts becomes 3", where, None, Severity.ERROR
+        )
         count = 3
     if count and any(_number(each, "IntervalSeconds", 1) for each in retriers):
-        writer.report("CX-DELAY", "a task is attempted again at once", where)
+        writer.report("CX-DELAY", "a task is retried immediately", where)
     return count
 
 
@@ -73,7 +75,7 @@ def catch(writer: TaskWriter, task: dict[str, Json], given: Term) -> Iterator[Ch
     data = failed.resolve(chosen.output, cause)
     new = {name: failed.resolve(term, cause) for name, term in chosen.assign.items()}
     if any(each == CAUGHT for each in walk(data)):
-        told = "of an error one text is left: which task failed, and why"
+        told = "an error becomes one text, with the task and the cause"
         writer.report("CX-CATCH", told, chosen.pointer, "{{.last_error}}")
     known = failed.known
     if chosen.target in writer.chain.flow.steps:  # else a template names it once it is filled in

@@ -104,7 +104,7 @@ class ChainWriter:
         folded = {*chain.selecting.values()}
         for name, step in chain.flow.steps.items():
             if name not in reached and not self.is_folded(step, folded - chain.apart):
-                told = "no transition of the chain leads here any more"
+                told = "no transition of the chain leads to the state"
                 chain.report("L-DROPPED", told, step.pointer, "the state is left out")
             elif chain.id(name) != name and name in reached:
                 told = f"no task can be called {name!r}"

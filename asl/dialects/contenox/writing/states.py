@@ -81,16 +81,16 @@ def write_step(writer: TaskWriter) -> Iterator[ChainTransition]:
         case "Pass":
             yield from _pass(writer)
         case "Wait":
-            told = "no task waits, or fails because it cannot"
+            told = "no task waits, or fails for an invalid time"
             writer.report("CX-WAIT", told, None, "a task without effect")
             yield from _pass(writer)
         case "Checkpoint":
-            told = "the engine stores its runs by itself"
+            told = "the engine stores runs itself"
             writer.report("CX-CHECKPOINT", told, None, "a task without effect")
             yield from _pass(writer)
         case _:
             told = f"there are no {kind} states there"
-            writer.report(CALLED[kind], told, None, "a tool of its name has to do that")
+            writer.report(CALLED[kind], told, None, "register a tool with this name")
             place = writer.at("InputPath")
             written = writer.step.state.keys() & {"Parameters", "Arguments"}
             data = DataPath(INPUT) if written else writer.step.input
@@ -110,11 +110,11 @@ def _task(writer: TaskWriter) -> Iterator[ChainTransition]:
         "L-RESOURCE",
         f"{agent!r} is a tool there",
         writer.at(field),
-        "it is given its input under 'input' and what is written out under 'args'",
+        "it gets its input under 'input' and constant arguments under 'args'",
     )
     made_of = _parts(writer.chain.agents.get(agent))
     if made_of:
-        needed = f"the tool {agent!r} has to bring {', '.join(made_of)} of the agent"
+        needed = f"the tool {agent!r} must provide {', '.join(made_of)} of the agent"
         instead = "configure them where the tool is defined"
         writer.report("L-ACTOR", needed, writer.at(field), instead, Severity.WARNING)
     told = lost_integration(agent)
@@ -151,7 +151,7 @@ def _call(writer: TaskWriter, tool: str, payload: Term, place: str) -> Iterator[
     if type(limit) is int:
         task["timeout"] = f"{limit}s"
     elif limit is not None:
-        told = "a time limit is not computed"
+        told = "a time limit cannot be computed"
         writer.report("CX-META", told, writer.at("TimeoutSeconds"), LEFT_OUT, Severity.ERROR)
     attempts = retries(writer)
     if attempts:
@@ -210,7 +210,7 @@ def _possible(
         if rule.condition is None or select([rule], printer) is not None:
             kept.append(exit)
         else:
-            told = "no condition there says this; it is never true"
+            told = "no condition there expresses this; it is never true"
             writer.report("CX-OPERATOR", told, exit.pointer, None, Severity.ERROR)
     return tuple(kept)
 
@@ -224,7 +224,7 @@ def _arguments(
     if members is None:
         return called, payload
     if not members:
-        told = "a tool is always given what moves along"
+        told = "a tool always gets the current data"
         writer.report("CX-PARAMS", told, place, None, Severity.WARNING)
     of_chain = _of_chain(members)
     if of_chain is not None:
@@ -281,7 +281,7 @@ def _argument(writer: TaskWriter, value: Json, place: str) -> str:
             writer.report("CX-PARAMS", "this text is expanded there", place)
         return value
     text = compact(value)
-    told = f"arguments of tools are texts, and {text[:60]} is none"
+    told = f"arguments of tools are texts, and {text[:60]} is not a text"
     writer.report("CX-PARAMS", told, place, "its JSON", Severity.WARNING)
     return text
 
@@ -375,7 +375,7 @@ def _fail(writer: TaskWriter) -> None:
     name = str(error.value) if isinstance(error, Literal) else ""
     named = error is not None and not is_anonymous(name)
     if name != RAISED:
-        instead = "its name is part of the message" if named else "the message is kept"
+        instead = "the name is added to the message" if named else "the message remains"
         writer.report("L-FAIL", "an error has no name there", None, instead)
     fields = ("Error", "Cause") if named else ("Cause",)
     message = ": ".join(filter(None, (_message(writer, each) for each in fields)))

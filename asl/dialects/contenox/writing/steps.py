@@ -44,14 +44,14 @@ CAUGHT: Final = Record(None, (("Error", _MESSAGE), ("Cause", _MESSAGE)))
 """The error that a handler catches: a chain has one text of it."""
 _EXECUTION_INPUT: Final = ("Execution", "Input")
 _INEXPRESSIBLE: Final = {
-    "CX-PARAMS": "a tool is given what moves along, a variable or a text",
-    "CX-SELECTOR": "no part of a result is selected like this",
-    "CX-INPUTPATH": "no variable of the chain holds this",
-    "CX-OUTPUT": "a chain ends with what moves along",
-    "CX-PASS": "a task without effect hands on a variable or a text",
-    "CX-CATCH": "of an error one text is left",
+    "CX-PARAMS": "a tool gets the current data, a variable or a text",
+    "CX-SELECTOR": "this part of a result cannot be selected",
+    "CX-INPUTPATH": "no variable of the chain has this value",
+    "CX-OUTPUT": "the output of a chain is the current data",
+    "CX-PASS": "a task without effect passes on a variable or a text",
+    "CX-CATCH": "an error becomes one text",
 }
-_FALLBACK: Final = "what moves along is there instead"
+_FALLBACK: Final = "the current data is passed instead"
 
 
 class _Form(NamedTuple):
@@ -178,12 +178,14 @@ class TaskWriter:
         kept = _known_members(value)
         form = self.form(kept)
         if form is None or kept != value:
-            self.report_lost(value, code, pointer, None if form is None else "the rest is there")
+            self.report_lost(
+                value, code, pointer, None if form is None else "the other fields are passed"
+            )
         if form is None:
             return None
         if ends and isinstance(kept, Literal | Record | Items) and form.loss is not None:
             told = "a chain ends with a variable or a text, and its other data is not its output"
-            self.report(code, told, pointer, "the run ends with what moves along", Severity.ERROR)
+            self.report(code, told, pointer, "the run ends with the current data", Severity.ERROR)
             return None
         if form.loss is not None:
             severity = Severity.ERROR if ends else Severity.WARNING
@@ -202,9 +204,9 @@ class TaskWriter:
         if isinstance(value, Text) or (isinstance(value, Literal) and isinstance(value.value, str)):
             return _form(printer.text(value))
         if isinstance(value, Literal | Record | Items):
-            loss = "a task is given a variable or a text"
-            return _form(printer.json(value), loss, "it is given the data as JSON text")
-        return _form(printer.text(value), "a part of a variable is there as text", None)
+            loss = "a task gets a variable or a text"
+            return _form(printer.json(value), loss, "it gets the data as JSON text")
+        return _form(printer.text(value), "a part of a variable becomes text", None)
 
     def report_lost(self, value: Term, code: str, pointer: str, instead: str | None = None) -> None:
         """Report a value that no task can be given, at the place where it was lost."""
@@ -212,14 +214,14 @@ class TaskWriter:
             cause = each or Cause(code, pointer)
             told = _INEXPRESSIBLE.get(cause.code, "no task can express this")
             if cause.pointer in self.chain.selecting:
-                told = "of an answer that selects a branch, the text that is compared is left"
+                told = "an answer that selects a branch becomes the compared text"
             self.chain.lose(cause)
             self.report(cause.code, told, cause.pointer, instead or _FALLBACK, Severity.ERROR)
 
     def report_approximations(self, value: Term, pointer: str) -> None:
         """Report what a template shows in another way, or requires to be there."""
         if isinstance(value, Text) and any(map(_is_data, value.parts)):
-            told = "a template shows numbers, objects and missing values in its own way"
+            told = "a template shows numbers, objects and missing values in its own format"
             self.report("CX-GOFMT", told, pointer)
         if self.jsonata and any(_reaches(each) for each in walk(value)):
             told = (

@@ -54,8 +54,8 @@ class Declarations(NamedTuple):
         """Yield what is unknown of agents, and what their declarations do not say."""
         unknown = [name for name in names if self._is_stub(name)]
         if unknown:
-            yield "agents are stubs: the document does not say what they are made of" + (
-                ", but for their prompts" if self.prompts.keys() >= {*unknown} else ""
+            yield "agents are stubs: the document does not define them" + (
+                ", except for their prompts" if self.prompts.keys() >= {*unknown} else ""
             )
         for name, own in names.items():
             tools = self.agents[name].tools if name in self.agents else ()
