@@ -35,6 +35,8 @@ __all__ = ["condition_term", "value_term"]
 
 LookUp = Callable[[Sequence[str]], Term]
 _SHAPED: Final = {"lower": "lowercase", "upper": "uppercase", "strip": "trim"}
+_HOLDERS: Final = ("string", "array", "object")
+"""The types of values that have parts."""
 _ARITHMETIC: Final = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "%"}
 
 
@@ -142,10 +144,10 @@ class _Terms:
             return _Decision(Comparison("in", part, whole), there)
         if not isinstance(part, Literal) or not isinstance(part.value, str):
             return _Decision(Comparison("in", part, whole), there)
-        within = _all([_is_text(_bare(whole)), FunctionCall("contains", (whole, part))])
         if _bare(whole) != whole:
             return _Decision(FunctionCall("contains", (whole, part)), there)
-        return _Decision(Logic("or", (within, Comparison("in", part, whole))), there)
+        holder = Comparison("in", FunctionCall("type", (whole,)), Literal([*_HOLDERS]))
+        return _Decision(FunctionCall("includes", (whole, part)), [*_guards(whole), holder])
 
     def comparisons(self, node: ast.Compare) -> Iterator[_Decision]:
         operands = [node.left, *node.comparators]
@@ -159,6 +161,8 @@ class _Terms:
             there = Exists(self.look_up((one.value,)))
             return _Decision(there if sign == "in" else Negation(there), [])
         left, right = self.value(one), self.value(other)
+        if _is_text_literal(right):
+            left = _joined_text(left)
         if sign in ("in", "not in"):
             found = self.contained(left, right)
         elif sign in ("==", "is", "!=", "is not"):
@@ -242,6 +246,15 @@ def _computed(op: type[ast.operator], left: Term, right: Term) -> Term:
             raise _NoTerm
         return concatenate(left, right)
     return FunctionCall(_ARITHMETIC[op], (left, right))
+
+
+def _joined_text(value: Term) -> Term:
+    """Return the text that a sum is where it equals a text."""
+    match value:
+        case FunctionCall("+", (DataPath() as one, DataPath() as other)):
+            test = _all([_is_text(one), _is_text(other)])
+            return Choose(test, concatenate(one, other), None)
+    return value
 
 
 def _is_text_literal(term: Term) -> bool:

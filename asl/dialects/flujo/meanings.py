@@ -264,11 +264,14 @@ class _Conditions:
             case ast.NotEq():
                 return _negated(self.comparison(ast.Eq(), left, right))
             case ast.NotIn():
-                return _negated(self.comparison(ast.In(), left, right))
+                return _excluded(self.comparison(ast.In(), left, right))
             case ast.In() if isinstance(left, Literal) and isinstance(
                 right, DataPath | FunctionCall
             ):
-                return _of_text(FunctionCall("contains", (right, left)), right)
+                shaped = isinstance(right, FunctionCall) and right.function in _OF_TEXTS
+                if shaped:
+                    return _of_text(FunctionCall("contains", (right, left)), right)
+                return FunctionCall("includes", (right, left))
             case ast.In():
                 return Comparison("in", left, right)
             case ast.Eq():
@@ -287,6 +290,16 @@ def _equal(left: Term, right: Term) -> Term:
     if right == _NOTHING:
         return Logic("or", (Negation(Exists(left)), Comparison("=", left, right)))
     return _of_text(Comparison("=", left, right, _kind(left, right)), left)
+
+
+def _excluded(found: Term) -> Term:
+    """Return whether a value is not in another one: a number or a boolean fails the condition."""
+    absent = _negated(found)
+    if isinstance(found, FunctionCall) and found.function == "includes":
+        kind = FunctionCall("type", (found.arguments[0],))
+        single = Comparison("in", kind, Literal(["number", "boolean"]))
+        return Logic("and", (Negation(single), absent))
+    return absent
 
 
 def _of_text(test: Term, value: Term) -> Term:

@@ -167,8 +167,9 @@ class FunctionCall:
 
     Attributes:
         function: Name of a function of JSONata without `$`, one of `+ - * / %`, `matches` (a text
-            and a pattern in which `*` matches any characters), or `shared` (a value that all work
-            of a run can read, see `own_part`).
+            and a pattern in which `*` matches any characters), `includes` (whether a text has a
+            part, an array an item or an object a key), or `shared` (a value that all work of a
+            run can read, see `own_part`).
         arguments: The arguments.
     """
 

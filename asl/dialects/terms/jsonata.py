@@ -215,7 +215,7 @@ class _Reader:
         filled = _filled_array(tested)
         if node.then.value is True and last == filled:
             return FunctionCall("boolean", (tested,))
-        return Choose(tested, self.node(node.then), last)
+        return _inclusion(tested, self.node(node.then), last)
 
     def function(self, node: Any) -> Term:
         if node.procedure.type != "variable":
@@ -251,6 +251,19 @@ _NODES: Final[Mapping[str, Callable[[_Reader, Any], Term]]] = {
     "condition": _Reader.condition,
     "function": _Reader.function,
 }
+
+
+def _inclusion(condition: Term, then: Term, otherwise: Term | None) -> Term:
+    """Return a choice, or what it says if it is how `includes` is printed."""
+    if isinstance(then, FunctionCall) and then.function == "contains":
+        value, part = then.arguments
+        kind = FunctionCall("type", (value,))
+        keys = FunctionCall("keys", (value,))
+        listed = Choose(Comparison("=", kind, Literal("object")), keys, value)
+        is_text = Comparison("=", kind, Literal("string"))
+        if condition == is_text and otherwise == Comparison("in", part, listed):
+            return FunctionCall("includes", (value, part))
+    return Choose(condition, then, otherwise)
 
 
 def _changed(node: Any) -> bool:
@@ -427,6 +440,11 @@ def _call(function: str, arguments: tuple[Term, ...], level: int) -> str:
     if function == "boolean":
         shown = _print(arguments[0], _COMPARE + 1)
         return f"({shown} ? true : $type({shown}) = 'array' and $count({shown}) > 0)"
+    if function == "includes":
+        value, part = (_print(each, _COMPARE + 1) for each in arguments)
+        listed = f"($type({value}) = 'object' ? $keys({value}) : {value})"
+        contained = f"$contains({value}, {part})"
+        return f"($type({value}) = 'string' ? {contained} : {part} in {listed})"
     if function == "shared":
         return _print(arguments[0], level)
     if function in ("lookup", "put"):

@@ -170,7 +170,7 @@ class Expressions:
         if function == "lookup":
             inner = "".join(f"[{self.value(each)}]" for each in arguments[1:])
             return self.value(arguments[0], _SINGLE) + inner
-        if function in ("contains", "matches"):
+        if function in ("contains", "includes", "matches"):
             return self.test(FunctionCall(function, arguments), level, failing=False)
         raise Unsayable
 
@@ -221,6 +221,9 @@ class Expressions:
                 return self.there(path, level)
             case Comparison("=", FunctionCall("type", (value,)), Literal(str(kind))):
                 return self.typed(value, kind, level, failing)
+            case Comparison("in", FunctionCall("type", (value,)), Literal(list(kinds))):
+                tests = [self.typed(value, str(each), _NOT, failing) for each in kinds]
+                return _wrapped(" or ".join(tests), _OR, level)
             case Comparison():
                 return self.compared(term, level, failing)
             case FunctionCall("matches", (value, Literal(str(pattern)))):
@@ -228,6 +231,8 @@ class Expressions:
             case FunctionCall("contains", (value, Literal(str(part)))):
                 said = f"{part!r} in {self.value(value, _COMPARE + 1)}"
                 return self.kept(said, value, "string", level, failing)
+            case FunctionCall("includes", (value, Literal(str(part)))):
+                return self.included(value, part, level, failing)
             case FunctionCall("boolean", (DataPath() as path,)):
                 return self.truth(path, level, failing)
             case FunctionCall("boolean", _) | Choose():
@@ -345,6 +350,14 @@ class Expressions:
             self.losses.append(READ)
         said = f"{name} in {self.value(items, _COMPARE + 1)}"
         return self.kept(said, items, "array", level, failing)
+
+    def included(self, value: Term, part: str, level: int, failing: bool) -> str:
+        """Return the condition that a text has a part, a list an item or an object a key."""
+        said = f"{part!r} in {self.value(value, _COMPARE + 1)}"
+        if failing:
+            return _wrapped(said, _COMPARE, level)
+        test = f"isinstance({self.value(value)}, (str, list, dict))"
+        return self.guarded(f"{test} and {said}", _AND, value, level, failing)
 
     def constant(self, value: Term, constant: Json) -> Json:
         """Return what a value is compared with: a text that says a value is that value there."""

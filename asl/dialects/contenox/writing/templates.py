@@ -1,7 +1,7 @@
 """Terms as templates of Go: in an action, as a text, as JSON, as a condition."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,6 +41,7 @@ _KINDS: Final[Mapping[str, str]] = {
 }
 """The kinds of Go by the types of JSON."""
 _OBJECT: Final = f'"{_KINDS["object"]}"'
+_ARRAY: Final = f'"{_KINDS["array"]}"'
 _ORDERED: Final[Mapping[str, str]] = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 _FUNCTIONS: Final[Mapping[str, str]] = {
     "lowercase": "lower",
@@ -52,7 +53,17 @@ _FUNCTIONS: Final[Mapping[str, str]] = {
 
 
 EXPRESSIBLE: Final = frozenset(
-    (*_FUNCTIONS, "join", "lookup", "contains", "matches", "boolean", "substring", "type")
+    (
+        *_FUNCTIONS,
+        "join",
+        "lookup",
+        "contains",
+        "matches",
+        "boolean",
+        "substring",
+        "type",
+        "includes",
+    )
 )
 """The functions of JSONata that templates have, in values or in conditions."""
 _CHOICES: Final = 4
@@ -97,11 +108,20 @@ class Printer:
         if not self.lenient:
             return []
         holders = (
-            DataPath(path.root, path.steps[:end])
+            (DataPath(path.root, path.steps[:end]), step)
             for path in paths_of(term)
-            for end in range(path.root == GIVEN.root, len(path.steps))
+            for end, step in enumerate(path.steps)
+            if end or path.root != GIVEN.root
         )
-        return [f"kindIs {_OBJECT} {self._argument(each)}" for each in dict.fromkeys(holders)]
+        tests = (test for holder in holders for test in self._holds(*holder))
+        return [*dict.fromkeys(tests)]
+
+    def _holds(self, holder: DataPath, step: Step) -> list[str]:
+        """Return the conditions under which a step leads from a value to another one."""
+        shown = self._argument(holder)
+        if isinstance(step, str):
+            return [f"kindIs {_OBJECT} {shown}"]
+        return [f"kindIs {_ARRAY} {shown}", f"gt (len {shown}) {step}"]
 
     def json(self, term: Term) -> str | None:
         """Return a template that shows a value as JSON; None if none does."""
@@ -209,38 +229,63 @@ class Printer:
 
     # Conditions
 
-    def _condition(self, term: Term) -> str:
+    def _condition(self, term: Term, known: Collection[str] = ()) -> str:
+        """Return a condition.
+
+        Args:
+            term: The condition.
+            known: Tests that hold where it is evaluated; they are left out.
+        """
+        return _all(self._tests(term, known))
+
+    def _tests(self, term: Term, known: Collection[str] = ()) -> list[str]:
+        """Return the tests that all hold where a condition does, but for those that are known."""
+        if isinstance(term, Logic) and term.operator == "and":
+            found: list[str] = []
+            for each in term.parts:
+                found += self._tests(each, {*known, *found})
+            return found
+        return [each for each in dict.fromkeys(self._own_tests(term, known)) if each not in known]
+
+    def _own_tests(self, term: Term, known: Collection[str]) -> list[str]:
         match term:
             case Literal(bool(value)):
-                return "true" if value else "false"
-            case Logic(operator, parts):
-                return f"{operator} {' '.join(_grouped(self._condition(each)) for each in parts)}"
+                return ["true" if value else "false"]
+            case Logic(_, parts):
+                ways = (_grouped(self._condition(each, known)) for each in parts)
+                return [f"or {' '.join(ways)}"]
             case Negation(condition):
-                return f"not {_grouped(self._condition(condition))}"
+                return [f"not {_grouped(self._condition(condition, known))}"]
             case Exists(DataPath(root, (*steps, str(key)))):
                 return self._exists(DataPath(root, tuple(steps)), key)
             case Exists(value):
-                return f"ne {self._argument(value)} nil"
+                return [f"ne {self._argument(value)} nil"]
             case Comparison():
-                tests = [*self._guards(term), *self._presence(term), self._comparison(term)]
-                return _all(tests)
+                return [*self._guards(term), *self._presence(term), *self._comparison(term)]
             case FunctionCall("contains", (value, part)):
-                return f"contains {self._argument(part)} {self._argument(value)}"
+                return [f"contains {self._argument(part)} {self._argument(value)}"]
+            case FunctionCall("includes", (value, Literal(str(part)))):
+                return [*self._guards(value), self._included(self._argument(value), literal(part))]
             case FunctionCall("matches", (value, Literal(str(pattern)))):
                 return self._pattern(self._argument(value), pattern)
             case FunctionCall("boolean", (value,)):
-                return self._condition(value)
+                return self._tests(value, known)
             case DataPath() | FunctionCall("lookup", _):
-                return _all([*self._guards(term), self._operand(term)])
+                return [*self._guards(term), self._operand(term)]
         raise _Unprintable
 
-    def _exists(self, holder: DataPath, key: str) -> str:
+    def _included(self, value: str, part: str) -> str:
+        tests = {"string": f"contains {part} {value}", "map": f"hasKey {value} {part}"}
+        tests["slice"] = f"has {part} {value}"
+        ways = (_all([f"kindIs {literal(kind)} {value}", test]) for kind, test in tests.items())
+        return f"or {' '.join(map(_grouped, ways))}"
+
+    def _exists(self, holder: DataPath, key: str) -> list[str]:
         outer = []
         if holder.steps and isinstance(holder.steps[-1], str):
-            outer = [self._exists(DataPath(holder.root, holder.steps[:-1]), holder.steps[-1])]
+            outer = self._exists(DataPath(holder.root, holder.steps[:-1]), holder.steps[-1])
         shown = self._argument(holder)
-        own = [f"kindIs {_OBJECT} {shown}", f"hasKey {shown} {literal(key)}"]
-        return _all([*outer, *own])
+        return [*outer, f"kindIs {_OBJECT} {shown}", f"hasKey {shown} {literal(key)}"]
 
     def _presence(self, term: Comparison) -> list[str]:
         """Return the condition that a value is there which may be null: a missing one is nil."""
@@ -258,14 +303,17 @@ class Printer:
         holder = self._argument(DataPath(path.root, path.steps[:-1]))
         return [f"hasKey {holder} {literal(path.steps[-1])}"]
 
-    def _comparison(self, term: Comparison) -> str:
+    def _comparison(self, term: Comparison) -> list[str]:
         match term:
             case Comparison("=", FunctionCall("type", (value,)), Literal(str(kind))) if (
                 kind in _KINDS
             ):
-                return f"kindIs {literal(_KINDS[kind])} {self._argument(value)}"
+                return [f"kindIs {literal(_KINDS[kind])} {self._argument(value)}"]
+            case Comparison("in", FunctionCall("type", (value,)) as kind, Literal(list(names))):
+                ways = (self._comparison(Comparison("=", kind, Literal(each))) for each in names)
+                return [f"or {' '.join(_grouped(_all(each)) for each in ways)}"]
             case Comparison("=", FunctionCall("type", (value,)), Literal("null")):
-                return f"eq {self._argument(value)} nil"
+                return [f"eq {self._argument(value)} nil"]
             case Comparison("=", FunctionCall("substring", (value, *ends)), Literal(str(part))) if (
                 ends
                 in (
@@ -276,17 +324,17 @@ class Printer:
                 pattern = f"{escape_glob(part)}*" if len(ends) > 1 else f"*{escape_glob(part)}"
                 return self._pattern(self._argument(value), pattern)
             case Comparison("in", value, Literal(list(items))) if 0 < len(items) <= _MOST:
-                return " ".join(("eq", self._argument(value), *map(_constant, items)))
+                return [" ".join(("eq", self._argument(value), *map(_constant, items)))]
             case Comparison("in", value, items):
-                return f"has {self._argument(value)} {self._argument(items)}"
+                return [f"has {self._argument(value)} {self._argument(items)}"]
             case Comparison("=" | "!=" as sign, left, Literal(constant)):
                 word = "eq" if sign == "=" else "ne"
-                return f"{word} {self._argument(left)} {_constant(constant)}"
+                return [f"{word} {self._argument(left)} {_constant(constant)}"]
             case Comparison(kind="timestamp"):
                 raise _Unprintable
         return self._relation(term)
 
-    def _relation(self, term: Comparison) -> str:
+    def _relation(self, term: Comparison) -> list[str]:
         """Return a comparison of two values, which are of a kind if it is for such values only."""
         sides = [
             _constant(each.value) if isinstance(each, Literal) else self._argument(each)
@@ -295,22 +343,23 @@ class Printer:
         word = {"=": "eq", "!=": "ne", **_ORDERED}[term.operator]
         found = " ".join((word, *sides))
         if term.kind is None:
-            return found
+            is_path = isinstance(term.left, DataPath) and self.lenient and term.operator == "="
+            return [*self._tests(Exists(term.left)), found] if is_path else [found]
         literals = [each.value for each in (term.left, term.right) if isinstance(each, Literal)]
         if any(_kind(each) != term.kind for each in literals):
-            return "false"
+            return ["false"]
         given = [
             shown
             for value, shown in zip((term.left, term.right), sides, strict=True)
             if not isinstance(value, Literal)
         ]
         kind = literal(_KINDS[term.kind])
-        return _all([*(f"kindIs {kind} {each}" for each in given), found])
+        return [*(f"kindIs {kind} {each}" for each in given), found]
 
-    def _pattern(self, value: str, pattern: str) -> str:
+    def _pattern(self, value: str, pattern: str) -> list[str]:
         parts = literal_pieces(pattern)
         if len(parts) == 1:
-            return f"eq {value} {literal(parts[0])}"
+            return [f"eq {value} {literal(parts[0])}"]
         first, *middle, last = parts
         if len(middle) > 1 or (middle and (first or last)):
             raise _Unprintable
@@ -323,7 +372,7 @@ class Printer:
             tests.append(f"hasSuffix {literal(last)} {value}")
         if first and last:
             tests.append(f"ge (len {value}) {len(first) + len(last)}")
-        return _all(tests)
+        return tests
 
 
 def _choices(parts: tuple[Term, ...]) -> list[Choose]:
@@ -356,6 +405,8 @@ def _kind(value: Json) -> str:
 
 def _all(tests: list[str]) -> str:
     """Return a condition that holds where all of these do."""
+    if not tests:
+        return "true"
     return tests[0] if len(tests) == 1 else f"and {' '.join(map(_grouped, tests))}"
 
 

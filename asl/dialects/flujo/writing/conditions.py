@@ -46,11 +46,16 @@ class Unprintable(Exception):
 def is_boolean(term: Term) -> bool:
     """Whether the condition that is printed for a term is true or false, not another value."""
     match term:
+        case Logic("and", parts):
+            left = [each for each in parts if not _is_text_test(each)]
+            return len(left) != 1 or is_boolean(left[0])
         case Comparison() | Exists() | Logic() | Negation():
             return True
         case Literal(value):
             return isinstance(value, bool)
-        case FunctionCall("matches" | "contains", _):
+        case FunctionCall("matches", (_, Literal(str(pattern)))):
+            return len(literal_pieces(pattern)) != 2  # startswith and endswith of null are null
+        case FunctionCall("contains" | "includes", _):
             return True
     return False
 
@@ -101,7 +106,7 @@ class ConditionPrinter:
                 return _wrap(self._comparison(term), _NOT, level)
             case FunctionCall("matches", (value, Literal(str(pattern)))):
                 return self._matched(value, pattern, counts=counts)
-            case FunctionCall("contains", (value, Literal(str()) as part)):
+            case FunctionCall("contains" | "includes", (value, Literal(str()) as part)):
                 return _wrap(self._contained(part, value, "in"), _NOT, level)
             case FunctionCall("boolean", (value,)):
                 return self._print(value, level, counts=counts)
@@ -128,9 +133,25 @@ class ConditionPrinter:
         negated = [
             each for part in parts if isinstance(part, Negation) for each in _texts_read(part)
         ]
+        excluding = [
+            each.condition.arguments[0]
+            for each in parts
+            if isinstance(each, Negation)
+            and isinstance(each.condition, FunctionCall)
+            and each.condition.function == "includes"
+        ]
         found: list[Term] = []
         for each in parts:
             match each:
+                case Comparison("in", FunctionCall("type", (value,)), Literal()) if (
+                    value in excluding
+                ):
+                    found.append(Exists(value))
+                    continue
+                case Negation(Comparison("in", FunctionCall("type", (value,)), Literal())) if (
+                    value in excluding
+                ):
+                    continue
                 case Exists(value) if value in compared:
                     continue
                 case Comparison("=", FunctionCall("type", (value,)), Literal("string")) if (
@@ -254,6 +275,13 @@ class ConditionPrinter:
         if counts:
             self.report("FL-COERCE", _FAILS)
         return test
+
+
+def _is_text_test(term: Term) -> bool:
+    match term:
+        case Comparison("=", FunctionCall("type", _), Literal("string")):
+            return True
+    return False
 
 
 def _texts_read(term: Term) -> Iterator[Term]:
