@@ -62,7 +62,7 @@ class LedgerGate:
             model, parent = options.blocks.get("model"), options.enclosing
             if "generation" in options.blocks:
                 estimate = _estimate(payload, options)
-        parent = parent or ledger.calling.get(id(frame))
+        parent = parent or ledger.running.get(id(frame))
         call: Admission = None
         if not self.ledger.waiting.outermost or parent is not None:
             call = ledger.admit(frame, target.name, model, estimate, parent)
@@ -71,19 +71,19 @@ class LedgerGate:
         try:
             if call.applied is not None or call.delay:
                 await self._begin(frame, call)
-                if call.instead is not None:
-                    target = Target("agent", call.instead, target.state)
+                if call.fallback_agent is not None:
+                    target = Target("agent", call.fallback_agent, target.state)
                 options = _revised(options, call)
             if parent is not None and options is not None:
                 options.enclosing = call
             agent = caller.find(target)
-            if call.entry and ledger.keeps:
+            if call.entry and ledger.is_recoverable:
                 await caller.persistence.calls.record_admission(frame)
             own: Account = call.accounts[-1]
             if (
-                own.counted and own.frame is not None and own.frame is frame
+                own.call_limits and own.frame is not None and own.frame is frame
             ):  # recorded with the answer
-                counts = {name: call.count(name) for name in own.counted}
+                counts = {name: call.count(name) for name in own.call_limits}
                 caller.persistence.calls.record_usage(frame, counts)
             try:
                 result = await caller.ask_agent(
@@ -104,7 +104,7 @@ class LedgerGate:
             self._settle(frame, call, target)
             return result
         finally:
-            if call.held or call.under_way:
+            if call.reserved or call.under_way:
                 ledger.release(call)
             self.ledger.waiting.wake()
 
@@ -119,7 +119,7 @@ class LedgerGate:
 
     def take_late_answer(self, frame: Frame, call: Call) -> None:
         """Mark the usage of a cancelled call as complete."""
-        reservation = call.reservation or self.ledger.calling.get(id(frame))
+        reservation = call.reservation or self.ledger.running.get(id(frame))
         if reservation is not None:
             reservation.answered = True
 
@@ -244,7 +244,7 @@ class LedgerGate:
             self.deciding = (await self.caller.runtime.event_loop()).create_future()
         try:
             question = RequestContent("budget", self.ledger.request(frame, pause), {})
-            decision = await self.decide(frame, f"!budget.{self.ledger.questions}", question)
+            decision = await self.decide(frame, f"!budget.{self.ledger.decisions}", question)
         except Suspension:
             self.asked = True
             raise

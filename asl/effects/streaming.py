@@ -48,15 +48,15 @@ class Stream:
         self.plan = plan
         self.shown = StreamOutput(plan)
         self.inbox = CrossThreadQueue(self._deal)
-        self.everything: list[str] = []
+        self.hidden_text: list[str] = []
         """All text so far, while it may not be shown."""
         self.length = 0
-        self.excess: StateError | None = None
+        self.overflow: StateError | None = None
         self.timer: asyncio.TimerHandle | None = None
         self.waiting: deque[dict[str, Json]] = deque()
         """Chunks in the queue of the callback."""
-        self.deliverer: asyncio.Task[None] | None = None
-        self.deaf: set[str] = set()
+        self.delivery: asyncio.Task[None] | None = None
+        self.timed_out_callbacks: set[str] = set()
         """Callbacks that timed out."""
 
     async def follow(self, answer: Callable[..., Awaitable[Json]], *given: Any) -> Json:
@@ -70,8 +70,8 @@ class Stream:
         try:
             try:
                 result = await answer(*given)
-                if self.excess is not None:
-                    raise self.excess
+                if self.overflow is not None:
+                    raise self.overflow
             except BaseException as raised:  # any exception of user code propagates
                 error = unwrap_group(raised)
                 if isinstance(error, StateError):
@@ -87,14 +87,14 @@ class Stream:
             self.call.listener = None
             if self.timer is not None:
                 self.timer.cancel()
-            if self.deliverer is not None:
-                self.deliverer.cancel()
+            if self.delivery is not None:
+                self.delivery.cancel()
 
     async def _complete(self, result: Json) -> None:
         """Show the rest of a complete answer."""
         self.inbox.empty()
         if self.plan.guarded:
-            said = self.call.at.partial_answer = "".join(self.everything)
+            said = self.call.at.partial_answer = "".join(self.hidden_text)
             self.caller.persistence.calls.record_unshown_text(self.call.at, said)
             return
         if not self.length:
@@ -122,17 +122,17 @@ class Stream:
         """
         self.length += len(text)
         if self.length > self.caller.limit:
-            self.excess = RaisedError(
+            self.overflow = RaisedError(
                 "States.DataLimitExceeded",
                 f"{self.call.target.name} says more than {self.caller.limit} characters",
             )
-            raise self.excess
+            raise self.overflow
         self.inbox.put(replace_surrogates(text))
 
     def _deal(self, said: list[str]) -> None:
         """Process the text since the last call."""
         if self.plan.guarded:
-            self.everything += said
+            self.hidden_text += said
             return
         for text in said:
             self._tell(self.shown.feed(text))
@@ -143,7 +143,7 @@ class Stream:
         for details in chunks:
             at.now = self.caller.runtime.now()
             at.note(CHUNK, details)
-            if "OnChunk" in self.plan.callbacks and "OnChunk" not in self.deaf:
+            if "OnChunk" in self.plan.callbacks and "OnChunk" not in self.timed_out_callbacks:
                 self._queue(details)
 
     def _set_timer(self) -> None:
@@ -169,8 +169,8 @@ class Stream:
         else:
             last = self.waiting[-1]
             self.waiting[-1] = {**last, "chunk": f"{last['chunk']}{details['chunk']}"}
-        if self.deliverer is None or self.deliverer.done():
-            self.deliverer = self.loop.create_task(self._deliver(), name="asl-stream")
+        if self.delivery is None or self.delivery.done():
+            self.delivery = self.loop.create_task(self._deliver(), name="asl-stream")
 
     async def _deliver(self) -> None:
         while self.waiting:
@@ -178,13 +178,13 @@ class Stream:
 
     async def _delivered(self) -> None:
         """Return when the callback has received all chunks."""
-        if self.deliverer is not None:
-            await self.deliverer
+        if self.delivery is not None:
+            await self.delivery
 
     async def _callback(self, kind: str, details: dict[str, Json]) -> None:
         """Call an agent as a callback; its failure is a warning."""
         agent = self.plan.callbacks.get(kind)
-        if agent is None or kind in self.deaf:
+        if agent is None or kind in self.timed_out_callbacks:
             return
         at, state = self.call.at, self.call.state_name
         target = Target("agent", agent, state, aside=True)
@@ -195,6 +195,6 @@ class Stream:
             await self.caller.invoke(at, target, {"state": state, **details}, options)
         except StateError as error:
             if error.name == "States.Timeout":
-                self.deaf.add(kind)
+                self.timed_out_callbacks.add(kind)
                 self.waiting.clear()
             at.note(*callback_warning(kind, error))

@@ -208,7 +208,7 @@ class TaskTokens(TaskTokenService):
         self._open: dict[str, TokenWait] = {}
         self._closed: dict[str, str] = {}
         self._tasks: dict[str, deque[TokenWait]] = {}
-        self._shut = False
+        self._is_closed = False
 
     def _settle(self, token: str, output: Json, failure: CallbackError | None) -> None:
         with self._changed:
@@ -230,14 +230,14 @@ class TaskTokens(TaskTokenService):
                     if task.begin(worker):
                         return task.token, task.payload
                 remaining = until - monotonic()
-                if self._shut or remaining <= 0:
+                if self._is_closed or remaining <= 0:
                     return None, None
                 self._changed.wait(remaining)
 
     def close(self) -> None:
         """Return an empty answer to polling workers immediately."""
         with self._changed:
-            self._shut = True
+            self._is_closed = True
             self._changed.notify_all()
 
     def __enter__(self) -> TaskTokens:
@@ -298,7 +298,7 @@ class TaskTokens(TaskTokenService):
             payload: Input of the task.
             begun: Called on the event loop with the worker's name when it takes the task.
         """
-        wait.payload, wait.begun = payload, begun
+        wait.payload, wait.on_begin = payload, begun
         with self._changed:
             self._tasks.setdefault(activity, deque()).append(wait)
             self._changed.notify_all()
@@ -331,7 +331,7 @@ class TokenWait:
     ) -> None:
         from asyncio import get_running_loop
 
-        self.kept = kept
+        self.recorder = kept
 
         self.service = desk
         self.token = call.token
@@ -339,8 +339,8 @@ class TokenWait:
         self.clock = clock
         self.loop: asyncio.AbstractEventLoop = get_running_loop()
         self.answer: asyncio.Future[Json] = self.loop.create_future()
-        self.beat = call.heartbeat
-        self.begun: Callable[[str | None], object] = lambda worker: None
+        self.on_heartbeat = call.heartbeat
+        self.on_begin: Callable[[str | None], object] = lambda worker: None
 
     def settle(self, answer: Json, failure: CallbackError | None) -> None:
         """Set the answer, from any thread.
@@ -348,7 +348,7 @@ class TokenWait:
         Raises:
             TaskTimedOut: The execution has ended.
         """
-        if self.kept is None:
+        if self.recorder is None:
             heard = self._tell(self._settle, answer, failure)
         else:
             heard = self._tell_and_wait(self._settle, answer, failure)
@@ -404,16 +404,16 @@ class TokenWait:
                     return False
 
     def _sign(self) -> None:
-        if self.kept is not None:
-            self.kept.record_heartbeat()
+        if self.recorder is not None:
+            self.recorder.record_heartbeat()
         self._arm()
-        self.beat()
+        self.on_heartbeat()
 
     def _settle(self, answer: Json, failure: CallbackError | None) -> None:
         if self.answer.done():
             return
-        if self.kept is not None:
-            self.kept.record_answer(answer, failure)
+        if self.recorder is not None:
+            self.recorder.record_answer(answer, failure)
         if failure is None:
             self.answer.set_result(answer)
         else:
@@ -421,7 +421,7 @@ class TokenWait:
 
     def _begin(self, worker: str | None) -> None:
         self._arm()
-        self.begun(worker)
+        self.on_begin(worker)
 
     def _arm(self) -> None:
         if self in self.clock.outside:

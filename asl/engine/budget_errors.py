@@ -31,8 +31,8 @@ def excess_message(account: Account, name: str) -> str:
     """Return the message for a limit that is reached: its name and the spending."""
     state = account.limits.state
     whose = f"of {account.owner or (repr(state) if state else 'the workflow')}"
-    most, spent = account.most[name], account.used(name)
-    are = "may be" if account.doubtful else "are"
+    most, spent = account.limit_amounts[name], account.used(name)
+    are = "may be" if account.has_assumed else "are"
     return f"{account.label or name} {whose} is {_plain(most)}, and {_plain(spent)} {are} spent"
 
 
@@ -76,7 +76,7 @@ def record_excess(frame: Spender, account: Account, name: str) -> None:
     details: dict[str, Json] = {
         "level": account.limits.state or "workflow",
         "limit": account.label or name,
-        "max": reported_amount(name, account.most[name]),
+        "max": reported_amount(name, account.limit_amounts[name]),
         "spent": reported_amount(name, account.used(name)),
         "action": account.action,
     }
@@ -86,16 +86,16 @@ def record_excess(frame: Spender, account: Account, name: str) -> None:
 def emit_alerts(frame: Spender, account: Account) -> None:
     """Emit the alerts whose share of the limit is reached, once each."""
     alerts, name = account.limits.alerts, account.alert_limit
-    while account.alerted < len(alerts):
-        found = alerts[account.alerted]
+    while account.alerts_emitted < len(alerts):
+        found = alerts[account.alerts_emitted]
         if not account.has_reached(name, found.percent):
             return
-        account.alerted += 1
+        account.alerts_emitted += 1
         account.watch()
         details = {
             "at": float(found.percent),
             "limit": name,
-            "max": reported_amount(name, account.most[name]),
+            "max": reported_amount(name, account.limit_amounts[name]),
             "spent": reported_amount(name, account.spent[name]),
             **found.details,
         }

@@ -77,7 +77,7 @@ class Frame:
     """Work of repeated evaluations, None for a running machine."""
     spending: Account | None = None
     """Account of the latest visit with a budget."""
-    around: tuple[Origin, list[Account]] | None = None
+    fork_accounts: tuple[Origin, list[Account]] | None = None
     """Origin of the machines forked last, and the accounts around them."""
     partial_answer: str | None = None
     """Streamed text of the latest agent that may not be shown yet; None without such text."""

@@ -80,33 +80,33 @@ class Ledger:
     def __init__(self, execution: SpendingExecution, limits: BudgetLimits) -> None:
         self.execution = execution
         self.workflow = Account(limits)
-        self.around: list[Account] = []
+        self.shared_accounts: list[Account] = []
         """Accounts that this execution shares with others."""
         self.ceiling: Account | None = None
         """Account of the limits in the operator's policy."""
-        self.whole: list[Account] = [self.workflow]
+        self.outer_accounts: list[Account] = [self.workflow]
         """Accounts around every call: the shared ones and that of the workflow."""
         self.visits: WeakValueDictionary[str, Account] = WeakValueDictionary()
         """Accounts of visits with machines below them, by key of the visit."""
-        self.kept: dict[str, Json] = {}
+        self.recovered_visits: dict[str, Json] = {}
         """Accounts of visits found at recovery."""
         self.waiting = WaitingCalls()
         """Waiting calls; shared by executions that spend from the same accounts."""
         self.past_usage = PastUsage()
         self.attribution = Attribution(limits.track_by)
-        self.calling: dict[int, Reservation] = {}
+        self.running: dict[int, Reservation] = {}
         """Running outermost calls, by their machines."""
         self.open: dict[str, Reservation] = {}
         """Running calls by their entries, if another process may have to recover them."""
-        self.keeps = False
+        self.is_recoverable = False
         """Whether another process may recover the execution."""
         self.interrupted: dict[str, Amounts] = {}
         """Known usage of calls that were interrupted when a process died, by their entries."""
         self.assumed: Amounts = NOTHING
         """Amounts counted for calls beyond their reports."""
-        self.questions = 0
+        self.decisions = 0
         """Number of budget decisions so far."""
-        self.before = ZERO
+        self.past_cost = ZERO
         """Spending of earlier periods, which no longer counts towards limits."""
 
     # Accounts
@@ -165,7 +165,7 @@ class Ledger:
             "MaxTokens": spent.tokens - counted.usage.tokens,
         }
         assumed = subtract_amounts(self.assumed, counted.assumed)
-        shared = {each.name for each in self.around if isinstance(each, SharedBudget)}
+        shared = {each.name for each in self.shared_accounts if isinstance(each, SharedBudget)}
         for lender in lenders:
             if not isinstance(lender, SharedBudget):
                 self._surround([ParentAccount(lender, own)], now, assumed)
@@ -175,45 +175,49 @@ class Ledger:
     def _surround(self, accounts: Iterable[Account], now: float, assumed: Amounts) -> None:
         for account in accounts:
             if isinstance(account, SharedBudget):
-                if self.keeps or self.interrupted:  # an earlier process may have died during a call
+                if (
+                    self.is_recoverable or self.interrupted
+                ):  # an earlier process may have died during a call
                     account.abandon(self.execution.id, now)
             else:
                 account.recover(assumed)
-            self.around.append(account)
-        self.whole = [*self.around, self.workflow]
+            self.shared_accounts.append(account)
+        self.outer_accounts = [*self.shared_accounts, self.workflow]
 
     def close(self, now: float) -> None:
         """Release the shared amounts that this execution no longer needs."""
         pool = self.workflow.limits.pool
-        for account in self.around:
+        for account in self.shared_accounts:
             if isinstance(account, PoolReservation) and pool is not None:
                 account.close(pool.release, now)
 
     def detach_parent(self) -> None:
         """Return the accounts of the parent execution, which then counts this execution itself."""
-        for account in self.around:
+        for account in self.shared_accounts:
             if isinstance(account, ParentAccount):
                 account.detach_parent()
 
     def accounts(self, frame: Spender) -> list[Account]:
         """Return the accounts around a call, from the widest to that of the state itself."""
         step = frame.step
-        around = self.whole if frame.parent is None else self._around(frame, frame.parent)
+        around = self.outer_accounts if frame.parent is None else self._around(frame, frame.parent)
         if step.budget is None:
             return around
         return [*around, self._account(frame, step.budget, frame.visit, False, step.name)]
 
     def _around(self, frame: Spender, parent: Spender) -> list[Account]:
         """Return the accounts around a machine: the same for all machines forked with it."""
-        known = parent.around
+        known = parent.fork_accounts
         if known is not None and known[0] is frame.origin:
             return known[1]
         step, visit, _ = frame.origin
-        around = self.whole if parent.parent is None else self._around(parent, parent.parent)
+        around = (
+            self.outer_accounts if parent.parent is None else self._around(parent, parent.parent)
+        )
         budget = step.budget if frame.scope is None else _included(frame.scope.limits, step.name)
         if budget is not None:
             around = [*around, self._account(parent, budget, visit, True, step.name)]
-        parent.around = frame.origin, around
+        parent.fork_accounts = frame.origin, around
         return around
 
     def _account(
@@ -222,14 +226,14 @@ class Ledger:
         account = frame.spending
         if account is None or account.visit != visit:
             account = frame.spending = Account(budget(frame.data, frame), frame, visit)
-            if around or self.kept:
+            if around or self.recovered_visits:
                 self._find(account, f"{frame.path}/{escape(name)}@{visit}", around)
         return account
 
     def _find(self, account: Account, key: str, around: bool) -> None:
         """Restore a new account from recovery, and register it if other machines spend from it."""
-        if key in self.kept:
-            account.restore(self.kept.pop(key))
+        if key in self.recovered_visits:
+            account.restore(self.recovered_visits.pop(key))
             account.restored = around = True
         if around:
             self.visits[key] = account
@@ -238,7 +242,7 @@ class Ledger:
         """Return the remaining amounts of limits, by `workflow` and `state`."""
         own = self.accounts(frame)[-1]
         workflow: dict[str, Json] = {}
-        for account in self.whole:
+        for account in self.outer_accounts:
             if not isinstance(account, ParentAccount):
                 account.refresh(frame.now)
                 for name, left in account.left.items():
@@ -271,13 +275,13 @@ class Ledger:
         self._refresh(frame)
         call = Reservation(frame, agent, self.accounts(frame), parent)
         for account in call.accounts:
-            if not account.quiet:
+            if not account.below_thresholds:
                 pause = apply_limits(frame, call, self.workflow)
                 if pause is not None:
                     return pause
                 break
         model = call.model or model
-        agent = call.instead or agent
+        agent = call.fallback_agent or agent
         call.key = agent if model is None else f"{agent} {model}"
         if estimate is not None:
             price = None if model is None else self.execution.prices.get(model)
@@ -292,39 +296,39 @@ class Ledger:
 
     def _refresh(self, frame: Spender) -> None:
         """Read the spending of others, and start a new period if one has begun."""
-        for account in self.around:
+        for account in self.shared_accounts:
             account.refresh(frame.now)
         reset = self.workflow.limits.reset
         if reset is not None:
             period = int((frame.now - self.execution.started) // reset)
             if period > self.workflow.period:
-                self.before += self.workflow.reset(period)["MaxCost"]
+                self.past_cost += self.workflow.reset(period)["MaxCost"]
                 self.show_limit()
 
     def _reserve(self, call: Reservation) -> Admission:
         """Reserve the expected usage of an outermost call in all accounts."""
         at = call.frame
-        if self.around or self.keeps:
+        if self.shared_accounts or self.is_recoverable:
             call.entry = f"{self.execution.id}:{at.key}"
         for account in call.accounts:
             share = account.reserve(call, at.now)
             if share is None:
                 self.release(call)
                 return CallMustWait if isinstance(account, SharedBudget) else None
-            call.held.append(share)
+            call.reserved.append(share)
         self._admitted(call)
-        self.calling[id(at)] = call
-        if self.keeps:
+        self.running[id(at)] = call
+        if self.is_recoverable:
             self.open[call.entry] = call
         return call
 
     def _admitted(self, call: Reservation) -> None:
         """Count an admitted call, and the highest sum of reservations."""
         for account in call.accounts:
-            if account.counted:
+            if account.call_limits:
                 account.count(call)
-        for account in self.whole:
-            if account.held is not account.marked:
+        for account in self.outer_accounts:
+            if account.reserved is not account.peak_source:
                 account.mark()
 
     def begin(self, call: Reservation) -> Reservation | type[CallMustWait] | None:
@@ -342,7 +346,7 @@ class Ledger:
             BudgetOverrun: A limit of an enclosing state or the workflow does not allow it.
         """
         root, parent = call.root, call.parent
-        if parent is None or not root.held:  # the outermost call has ended
+        if parent is None or not root.reserved:  # the outermost call has ended
             return call
         if root.nested is None:
             root.nested = NestedCalls(root)
@@ -359,7 +363,7 @@ class Ledger:
     def show(self, call: Reservation) -> None:
         """Publish to other executions whether a call waits for a reservation."""
         nested = call.root.nested
-        if nested is not None and call.root.held:
+        if nested is not None and call.root.reserved:
             nested.adjust(call.frame.now)
 
     # After a call
@@ -373,15 +377,15 @@ class Ledger:
             assert parent is not None
             parent.below -= 1
             nested.end(call, now)
-        if call.held:
+        if call.reserved:
             self._close(call)
-            for account, held in zip(call.accounts, call.held, strict=False):
+            for account, held in zip(call.accounts, call.reserved, strict=False):
                 account.release(call, held, now)
-            call.held = []
+            call.reserved = []
 
     def _close(self, call: Reservation) -> None:
-        self.calling.pop(id(call.frame), None)
-        if self.keeps:
+        self.running.pop(id(call.frame), None)
+        if self.is_recoverable:
             self.open.pop(call.entry, None)
 
     def settle(self, call: Reservation, state: str, failed: bool = False) -> None:
@@ -410,7 +414,7 @@ class Ledger:
         if used.cost or used.tokens:
             self.attribution.add(call.accounts[-1].limits, used)
         failures: list[StateError | BudgetOverrun] = []
-        held = call.held
+        held = call.reserved
         if held:
             self._close(call)
         shares = held or (call.shares if call.under_way else [UNKNOWN] * len(call.accounts))
@@ -424,13 +428,13 @@ class Ledger:
                 done += 1
                 if unknown is not None and call.assume(account, share):
                     failures.append(unknown)
-                if not account.quiet:
+                if not account.below_thresholds:
                     failures += self._excesses(at, account)
         except BaseException:  # the rest is released, not settled
             if held:
-                call.accounts, call.held = call.accounts[done:], held[done:]
+                call.accounts, call.reserved = call.accounts[done:], held[done:]
             raise
-        call.held = []
+        call.reserved = []
         if unknown is not None:
             if call.assumed:
                 self._record_assumed(at, call.assumed, used)
@@ -568,23 +572,23 @@ class Ledger:
     def decide(self, pause: Pause, record: Mapping[str, Json]) -> None:
         """Apply an approver's decision: lift the limits, set new ones, or keep them."""
         account = pause.account
-        self.questions += 1
+        self.decisions += 1
         if record["approval"] != "approve":
             account.rejected = True
             return
         new = {
             name: parse_amount(record[name]) for name in ("MaxCost", "MaxTokens") if name in record
         }
-        account.most = {name: each for name, each in new.items() if each is not None}
+        account.limit_amounts = {name: each for name, each in new.items() if each is not None}
         account.excess_recorded = False
         account.watch()
         self.show_limit()
 
     def show_limit(self) -> None:
         """Set the limit that expressions see to the remaining budget without assumed amounts."""
-        spent, most = self.execution.usage, self.workflow.most.get("MaxCost")
+        spent, most = self.execution.usage, self.workflow.limit_amounts.get("MaxCost")
         if most is not None:
-            most += self.before - self.workflow.assumed["MaxCost"]
+            most += self.past_cost - self.workflow.assumed["MaxCost"]
         self.execution.usage = UsageTotals(spent.cost, spent.tokens, most)
 
     # Persistence
@@ -601,9 +605,9 @@ class Ledger:
         visits = {key: each.to_json() for key, each in self.visits.items() if each.is_active}
         return {
             "workflow": self.workflow.to_json(),
-            "visits": visits | self.kept,
-            "questions": self.questions,
-            "before": str(self.before),
+            "visits": visits | self.recovered_visits,
+            "questions": self.decisions,
+            "before": str(self.past_cost),
             "assumed": write_amounts(self.assumed),
             "open": {
                 entry: write_amounts(call.remaining_usage) for entry, call in self.open.items()
@@ -619,13 +623,13 @@ class Ledger:
         """Restore the state of the ledger."""
         self.workflow.restore(written["workflow"])
         if self.ceiling is not None and "ceiling" in written:
-            most = self.ceiling.most  # the policy may have changed
+            most = self.ceiling.limit_amounts  # the policy may have changed
             self.ceiling.restore(written["ceiling"])
-            self.ceiling.most = most
+            self.ceiling.limit_amounts = most
             self.ceiling.watch()
-        self.kept = {**written["visits"]}
-        self.questions = written["questions"]
-        self.before = Decimal(written.get("before", "0"))
+        self.recovered_visits = {**written["visits"]}
+        self.decisions = written["questions"]
+        self.past_cost = Decimal(written.get("before", "0"))
         self.assumed = {**NOTHING, **read_amounts(written.get("assumed", {}))}
         self.past_usage.restore(written)
         self.interrupted = {
@@ -647,12 +651,12 @@ class Ledger:
         self.workflow.recover(known)
         if self.ceiling is not None:
             self.ceiling.recover(known)
-        for path, written in self.kept.items():
+        for path, written in self.recovered_visits.items():
             if key.startswith(f"{path}."):
                 account = Account(BudgetLimits("", {}))
                 account.restore(written)
                 account.recover(known)
-                self.kept[path] = account.to_json()
+                self.recovered_visits[path] = account.to_json()
 
 
 def _included(limits: BudgetLimits | None, state: str) -> CompileLimits | None:

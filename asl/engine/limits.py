@@ -74,7 +74,7 @@ class Spender(StateFrame, Protocol):
 
     spending: "Account | None"
     """Account of the latest visit of a state with a budget."""
-    around: "tuple[Origin, list[Account]] | None"
+    fork_accounts: "tuple[Origin, list[Account]] | None"
     """Origin of the machines forked last, and the accounts around them."""
 
     @property
@@ -99,7 +99,7 @@ class ReservedCall(Protocol):
     """Name of the call in shared budgets."""
     known: Amounts
     """Maximum usage of the call as far as it is known, including nested calls."""
-    held: list[Amounts]
+    reserved: list[Amounts]
     """Reserved amounts by account, for an outermost call."""
 
     @property
@@ -159,17 +159,17 @@ class Account:
 
     child_usage: dict[str, Decimal | int] | None = None
     """Spending of running child executions of this level; None without any."""
-    held: Amounts = NOTHING
+    reserved: Amounts = NOTHING
     """Sum of all reservations; replaced, never changed."""
     peak: Amounts = NOTHING
     """Highest sum of reservations so far."""
-    marked: Amounts | None = NOTHING
-    """Value of `held` that `peak` takes into account."""
-    doubtful = False
+    peak_source: Amounts | None = NOTHING
+    """Value of `reserved` that `peak` takes into account."""
+    has_assumed = False
     """Whether the spending contains an assumed amount."""
     assumed: Amounts = NOTHING
     """Assumed part of `spent`; replaced, never changed."""
-    guessed = False
+    has_unreported = False
     """Whether a call of unknown size has ended without a report."""
     label = ""
     """Name of the limit in messages, if it differs from the field."""
@@ -183,44 +183,44 @@ class Account:
     """Whether an approver has refused to lift the limits."""
     restored = False
     """Whether it was restored with the usage of all own calls of the visit."""
-    alerted = 0
+    alerts_emitted = 0
     """Number of alerts emitted; alerts are sorted by their share."""
 
     def __init__(self, limits: BudgetLimits, frame: Spender | None = None, visit: int = 0) -> None:
         self.limits = limits
         self.frame = frame
         self.visit = visit
-        self.most: Amounts = limits.amounts
+        self.limit_amounts: Amounts = limits.amounts
         """The limits; an approver may lift them."""
         self.spent = NOTHING
-        self.untouched = True
+        self.is_unused = True
         """Whether nothing has been spent yet."""
-        self.counted = tuple(name for name in limits.amounts if counts_calls(name))
+        self.call_limits = tuple(name for name in limits.amounts if counts_calls(name))
         """Names of the limits on numbers of calls."""
-        if self.counted:
-            self.spent = {**NOTHING, **dict.fromkeys(self.counted, 0)}
-            self.untouched = False
+        if self.call_limits:
+            self.spent = {**NOTHING, **dict.fromkeys(self.call_limits, 0)}
+            self.is_unused = False
         self.calls: set[ReservedCall] = set()
         """Outermost calls that hold a reservation."""
-        self.quiet = True
+        self.below_thresholds = True
         """Whether no limit and no threshold is reached."""
-        self.least: Amounts = limits.amounts
+        self.thresholds: Amounts = limits.amounts
         """Amounts from which on a limit or threshold is reached."""
-        if limits.fallbacks or limits.alerts or self.counted:
+        if limits.fallbacks or limits.alerts or self.call_limits:
             self.watch()
 
     def watch(self) -> None:
         """Compute the amounts at which a limit or threshold is reached."""
-        limits, least = self.limits, dict(self.most)
+        limits, least = self.limits, dict(self.limit_amounts)
         shares: list[tuple[str, Decimal | int]] = [(e.of, e.percent) for e in limits.fallbacks]
-        if self.alerted < len(limits.alerts):
-            shares.append((self.alert_limit, limits.alerts[self.alerted].percent))
+        if self.alerts_emitted < len(limits.alerts):
+            shares.append((self.alert_limit, limits.alerts[self.alerts_emitted].percent))
         for name, percent in shares:
             if name in least:
-                share = DOWN.divide(DOWN.multiply(self.most[name], percent), 100)
+                share = DOWN.divide(DOWN.multiply(self.limit_amounts[name], percent), 100)
                 least[name] = min(least[name], share)
-        self.least = least
-        self.quiet = (
+        self.thresholds = least
+        self.below_thresholds = (
             self.child_usage is None
             and all(name for name, _ in shares)  # an unconditional fallback has no threshold
             and all(self.spent[name] < each for name, each in least.items())
@@ -239,7 +239,7 @@ class Account:
     @property
     def alert_limit(self) -> str:
         """Name of the limit to which the shares of alerts refer."""
-        return "MaxCost" if "MaxCost" in self.most else "MaxTokens"
+        return "MaxCost" if "MaxCost" in self.limit_amounts else "MaxTokens"
 
     def used(self, name: str) -> Decimal | int:
         """Return the spending of one limit, including running child executions."""
@@ -251,13 +251,13 @@ class Account:
 
     def unspent(self, name: str) -> Decimal | int:
         """Return the unspent amount of a limit, which one call may use at most."""
-        return self.most[name] - self.used(name)
+        return self.limit_amounts[name] - self.used(name)
 
     @property
     def exceeded_limit(self) -> str | None:
         """Name of the exceeded limit, None if there is none."""
         spent, lent = self.spent, self.child_usage
-        for name, most in self.most.items():
+        for name, most in self.limit_amounts.items():
             if (spent[name] if lent is None else spent[name] + lent[name]) > most:
                 return name
         return None
@@ -271,14 +271,14 @@ class Account:
         Args:
             call: The call; None for one that no limit of calls counts.
         """
-        for name, most in self.most.items():
+        for name, most in self.limit_amounts.items():
             used = self.used(name)
             if used < most:
                 continue
             if (
                 call is not None and call.count(name)
-                if name in self.counted
-                else used or self.doubtful
+                if name in self.call_limits
+                else used or self.has_assumed
             ):
                 return name
         return None
@@ -290,8 +290,8 @@ class Account:
         Args:
             call: The tool call.
         """
-        for name in self.counted:
-            is_reached = name.startswith(TOOL_CALLS) and self.used(name) >= self.most[name]
+        for name in self.call_limits:
+            is_reached = name.startswith(TOOL_CALLS) and self.used(name) >= self.limit_amounts[name]
             if is_reached and call.count(name):
                 return name
         return None
@@ -301,7 +301,7 @@ class Account:
         """Remaining amount of each limit."""
         return {
             self.label or name: reported_amount(name, max(ZERO, most - self.used(name)))
-            for name, most in self.most.items()
+            for name, most in self.limit_amounts.items()
         }
 
     @property
@@ -322,7 +322,7 @@ class Account:
             name: Name of the limit.
             percent: The share in percent.
         """
-        most = self.most.get(name)
+        most = self.limit_amounts.get(name)
         return most is not None and self.used(name) * 100 >= most * percent
 
     def refresh(self, now: float) -> None:
@@ -344,11 +344,11 @@ class Account:
         Returns:
             The reserved amounts; None if it has to wait for other calls.
         """
-        held, known, calls = self.held, call.known, self.calls
+        held, known, calls = self.reserved, call.known, self.calls
         busy = bool(calls) and self.strict
         share: dict[str, Decimal | int] = {}
-        for name, most in self.most.items():
-            if name in self.counted:
+        for name, most in self.limit_amounts.items():
+            if name in self.call_limits:
                 continue
             size = known[name] if name in known else Decimal(most) / SHARES
             if busy and not (name in known and not size):
@@ -358,7 +358,7 @@ class Account:
             share[name] = size
         if share:
             calls.add(call)
-            self.held = {**held, **add_amounts(held, share)}
+            self.reserved = {**held, **add_amounts(held, share)}
         return share
 
     def has_unproven_call(self, name: str, call: ReservedCall | None = None) -> bool:
@@ -367,9 +367,9 @@ class Account:
 
     def mark(self) -> None:
         """Update the highest sum of reservations."""
-        held, peak = self.held, self.peak
-        self.marked = held
-        for name in self.most:
+        held, peak = self.reserved, self.peak
+        self.peak_source = held
+        for name in self.limit_amounts:
             if held.get(name, 0) > peak.get(name, 0):
                 self.peak = peak = {**peak, name: held[name]}
 
@@ -388,9 +388,9 @@ class Account:
             instead: The new amounts.
             now: Current time in epoch seconds.
         """
-        held = self.held
+        held = self.reserved
         changed = {name: held[name] - size + instead.get(name, 0) for name, size in share.items()}
-        self.held = {**held, **changed}
+        self.reserved = {**held, **changed}
 
     def begin(self, call: ReservedCall, part: ReservedPart, now: float) -> "Share":
         """Return the amounts to reserve for a nested call.
@@ -442,42 +442,42 @@ class Account:
 
     def count(self, call: ReservedCall) -> None:
         """Count a call that is about to start, for limits on numbers of calls."""
-        for name in self.counted:
+        for name in self.call_limits:
             self.spent[name] += call.count(name)
-            if self.spent[name] >= self.least[name]:
-                self.quiet = False
+            if self.spent[name] >= self.thresholds[name]:
+                self.below_thresholds = False
 
     def add(self, used: Amounts, now: float) -> None:
         """Add usage to the spending."""
         spent = self.spent
-        if self.untouched:
-            self.untouched = False
+        if self.is_unused:
+            self.is_unused = False
             self.spent = spent = {**spent, **used}
         else:
             for name, each in used.items():
                 spent[name] += each
-        if self.quiet:
-            for name, least in self.least.items():
+        if self.below_thresholds:
+            for name, least in self.thresholds.items():
                 if spent[name] >= least:
-                    self.quiet = False
+                    self.below_thresholds = False
 
     def add_child_usage(self, used: Amounts) -> None:
         """Add usage of running child executions."""
         if self.child_usage is None:
             self.child_usage = dict.fromkeys(self.spent, 0)
-        self.quiet = False
+        self.below_thresholds = False
         for name, each in used.items():
             self.child_usage[name] += each
 
     def assume(self, used: Amounts, now: float) -> None:
         """Add the assumed usage of a call beyond its report."""
-        self.doubtful = True
+        self.has_assumed = True
         self.assumed = {**self.assumed, **add_amounts(self.assumed, used)}
         self.add(used, now)
 
     def recover(self, known: Amounts) -> None:
         """Add the known usage of an interrupted call, as far as it is limited here."""
-        used = {name: each for name, each in known.items() if each and name in self.most}
+        used = {name: each for name, each in known.items() if each and name in self.limit_amounts}
         if used:
             self.assume(used, 0.0)
 
@@ -488,10 +488,15 @@ class Account:
         one.
         """
         before = {name: each - self.assumed.get(name, 0) for name, each in self.spent.items()}
-        self.spent, self.untouched, self.assumed = NOTHING, True, NOTHING
-        if self.counted:
-            self.spent, self.untouched = {**NOTHING, **dict.fromkeys(self.counted, 0)}, False
-        self.period, self.excess_recorded, self.alerted, self.doubtful = period, False, 0, False
+        self.spent, self.is_unused, self.assumed = NOTHING, True, NOTHING
+        if self.call_limits:
+            self.spent, self.is_unused = {**NOTHING, **dict.fromkeys(self.call_limits, 0)}, False
+        self.period, self.excess_recorded, self.alerts_emitted, self.has_assumed = (
+            period,
+            False,
+            0,
+            False,
+        )
         self.watch()
         return before
 
@@ -499,23 +504,29 @@ class Account:
         """Return the account as JSON."""
         return [
             write_amounts(self.spent),
-            write_amounts(self.most),
+            write_amounts(self.limit_amounts),
             self.excess_recorded,
             self.rejected,
-            self.alerted,
+            self.alerts_emitted,
             self.period,
-            self.doubtful,
+            self.has_assumed,
             write_amounts(self.assumed),
         ]
 
     def restore(self, written: Json) -> None:
         """Restore the account from JSON."""
-        spent, most, self.excess_recorded, self.rejected, self.alerted, self.period, *doubts = (
-            written
-        )
-        self.spent, self.most = {**self.spent, **read_amounts(spent)}, read_amounts(most)
-        self.untouched = False
-        self.doubtful, assumed = doubts
+        (
+            spent,
+            most,
+            self.excess_recorded,
+            self.rejected,
+            self.alerts_emitted,
+            self.period,
+            *doubts,
+        ) = written
+        self.spent, self.limit_amounts = {**self.spent, **read_amounts(spent)}, read_amounts(most)
+        self.is_unused = False
+        self.has_assumed, assumed = doubts
         self.assumed = read_amounts(assumed)
         self.watch()
 

@@ -19,8 +19,20 @@ class PendingCallback:
     """
 
     __slots__ = (
-        "beat", "created", "heartbeat", "key", "kind", "outcome", "payload", "state", "status",
-        "taken", "target", "timeout", "token", "worker",
+        "created",
+        "heartbeat",
+        "key",
+        "kind",
+        "last_heartbeat",
+        "outcome",
+        "payload",
+        "state",
+        "status",
+        "taken_at",
+        "target",
+        "timeout",
+        "token",
+        "worker",
     )  # fmt: skip
 
     def __init__(
@@ -46,10 +58,10 @@ class PendingCallback:
         self.timeout = timeout
         self.heartbeat = heartbeat
         self.status = "open"
-        self.taken: float | None = None
+        self.taken_at: float | None = None
         """Time at which the handler or a worker took the task, None before."""
         self.worker: str | None = None
-        self.beat = created if kind == TOKEN else None
+        self.last_heartbeat = created if kind == TOKEN else None
         """Time of the latest heartbeat, None before there can be one."""
         self.outcome: list[Json] | None = None
         """Time of the answer, the output, and null or name and cause of a failure."""
@@ -60,8 +72,8 @@ class PendingCallback:
         ends = []
         if self.timeout is not None:
             ends.append(self.created + self.timeout)
-        if self.heartbeat is not None and self.beat is not None:
-            ends.append(self.beat + self.heartbeat)
+        if self.heartbeat is not None and self.last_heartbeat is not None:
+            ends.append(self.last_heartbeat + self.heartbeat)
         return min(ends, default=None)
 
     @property
@@ -75,7 +87,7 @@ class PendingCallback:
 
         Values nested in them are not checked; code that uses them may raise as for wrong types.
         """
-        texts, times = [self.target, self.state], [self.taken, self.beat, self.due]
+        texts, times = [self.target, self.state], [self.taken_at, self.last_heartbeat, self.due]
         came = [0] if self.outcome is None else self.outcome[:1]
         return (
             all(type(each) is str for each in texts)

@@ -76,30 +76,30 @@ class SharedBudget(Account):
     ) -> None:
         super().__init__(limits._replace(amounts={"MaxCost": most}, fallbacks=(), alerts=()))
         self.label = label
-        self.quiet = False
+        self.below_thresholds = False
         self.budgets = budgets
         self.name = name
         self.length = length
         """Seconds after which spending no longer counts, None for never."""
         self.entries: frozenset[str] = frozenset()
         """Entries of calls whose end others wait for, as of the last reading."""
-        self.part: str | None = None
+        self.draw_part: str | None = None
         """The part on which calls draw: of this execution, or of an enclosing one."""
-        self.paid = ZERO
+        self.final_spending = ZERO
         """Spending without parts that are never released."""
-        self.taken = False
+        self.has_releasable = False
         """Whether others may still release some of their parts."""
-        self.guesses = False
+        self.has_unproven = False
         """Whether one of those calls has no proven size."""
-        self.others_guess = False
+        self.others_unproven = False
         """Whether such a call belongs to another execution."""
         self.others_end = False
         """Whether a call of another execution will end without waiting for a reservation."""
-        self.shown: dict[str, list[Json]] = {}
+        self.published: dict[str, list[Json]] = {}
         """Published state of the calls of this execution, by their entries."""
 
     def watch(self) -> None:
-        """Do nothing: an account that others spend from is never quiet."""
+        """Do nothing: others also spend from this account."""
 
     def refresh(self, now: float) -> None:
         """Read the spending and the reservations of all executions."""
@@ -123,11 +123,11 @@ class SharedBudget(Account):
     def _read(
         self, spent: Mapping[str, str], entries: Mapping[str, list[Json]], now: float
     ) -> None:
-        self.paid = total = sum(map(Decimal, spent.values()), ZERO)
+        self.final_spending = total = sum(map(Decimal, spent.values()), ZERO)
         held, calls = ZERO, []
         own = {call.entry for call in self.calls}
         drawn = dict.fromkeys(self._parts_of_others(entries), ZERO)
-        self.guesses = self.others_guess = self.others_end = False
+        self.has_unproven = self.others_unproven = self.others_end = False
         for name, entry in entries.items():
             if is_part(entry):
                 continue
@@ -140,22 +140,22 @@ class SharedBudget(Account):
             if since > now - STALE:
                 calls.append(name)
                 is_guess, waits = shown[:1] == [False], shown[1:2] == [True]
-                self.guesses = self.guesses or is_guess
+                self.has_unproven = self.has_unproven or is_guess
                 if name not in own:
-                    self.others_guess = self.others_guess or is_guess
+                    self.others_unproven = self.others_unproven or is_guess
                     self.others_end = self.others_end or not waits
-        self.taken = False
+        self.has_releasable = False
         for name, reserved in drawn.items():
             _, since, _, release, *_ = entries[name]
             rest = undrawn(entries[name])
             if rest and release and since > now - STALE:
-                self.taken = True
+                self.has_releasable = True
                 held += max(rest, reserved)
             else:  # no call waits for it
                 total += rest
                 held += max(reserved - rest, ZERO)
         self.spent = {**NOTHING, "MaxCost": total}
-        self.held, self.entries = {**NOTHING, "MaxCost": held}, frozenset(calls)
+        self.reserved, self.entries = {**NOTHING, "MaxCost": held}, frozenset(calls)
 
     def _parts_of_others(self, entries: Mapping[str, list[Json]]) -> list[str]:
         """Return the parts that limit a call here: none, as long as its own part has a rest.
@@ -163,9 +163,15 @@ class SharedBudget(Account):
         Otherwise executions with a part each would wait for one another, once a call of another one
         has exceeded the budget.
         """
-        if self.part is not None and self.part in entries and undrawn(entries[self.part]):
+        if (
+            self.draw_part is not None
+            and self.draw_part in entries
+            and undrawn(entries[self.draw_part])
+        ):
             return []
-        return [name for name, entry in entries.items() if name != self.part and is_part(entry)]
+        return [
+            name for name, entry in entries.items() if name != self.draw_part and is_part(entry)
+        ]
 
     # Calls
 
@@ -175,14 +181,14 @@ class SharedBudget(Account):
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             nonlocal share
-            if "MaxCost" not in self.most:  # an approver has lifted it
+            if "MaxCost" not in self.limit_amounts:  # an approver has lifted it
                 return
-            known, most = call.known, self.most["MaxCost"]
+            known, most = call.known, self.limit_amounts["MaxCost"]
             size = known["MaxCost"] if "MaxCost" in known else Decimal(most) / SHARES
-            rest = most - self.used("MaxCost") - self.held["MaxCost"]
-            alone = self.guesses and not call.proves("MaxCost")
+            rest = most - self.used("MaxCost") - self.reserved["MaxCost"]
+            alone = self.has_unproven and not call.proves("MaxCost")
             fits = size <= rest and not alone
-            waits = self.has_other_reservation(call) or (self.taken and rest <= 0)
+            waits = self.has_other_reservation(call) or (self.has_releasable and rest <= 0)
             if self.strict and waits and not fits and (size or alone):
                 share = None
                 return
@@ -202,11 +208,11 @@ class SharedBudget(Account):
         inner: ReservedCall | None = None,
     ) -> list[Json]:
         """Return the entry of a call; *inner* is a nested call that is about to start."""
-        shown = self.shown[call.entry] = _shown(call)
+        shown = self.published[call.entry] = _shown(call)
         if inner is not None:
             shown[:] = [shown[0] and inner.proves("MaxCost"), False]
         known = call.remaining_usage.get("MaxCost", 0)
-        return [str(share["MaxCost"]), since, str(known), self.length, *shown, self.part]
+        return [str(share["MaxCost"]), since, str(known), self.length, *shown, self.draw_part]
 
     def begin(self, call: ReservedCall, part: ReservedPart, now: float) -> Share:
         """Reserve for a nested call and read the budget in one change."""
@@ -218,7 +224,7 @@ class SharedBudget(Account):
             if isinstance(share, dict) and root.entry in entries:
                 size = part.size(share)
                 if size:
-                    root.held[part.number] = size
+                    root.reserved[part.number] = size
                     since = entries[root.entry][1]
                     entries[root.entry] = self._entry(root, size, since, call)
 
@@ -227,7 +233,7 @@ class SharedBudget(Account):
 
     def is_shown(self, call: ReservedCall) -> bool:
         """Return whether the published state of a call is current."""
-        return self.shown.get(call.entry) in (None, _shown(call))
+        return self.published.get(call.entry) in (None, _shown(call))
 
     @property
     def waits_for_others(self) -> bool:
@@ -236,15 +242,15 @@ class SharedBudget(Account):
 
     def unspent(self, name: str) -> Decimal | int:
         """Return the unspent amount of a limit, including parts of others."""
-        return self.most[name] - self.paid
+        return self.limit_amounts[name] - self.final_spending
 
     def has_unproven_call(self, name: str, call: ReservedCall | None = None) -> bool:
         """Return whether a call of any execution has no proven size."""
-        return self.others_guess or super().has_unproven_call(name, call)
+        return self.others_unproven or super().has_unproven_call(name, call)
 
     def has_other_unproven_call(self, name: str, call: ReservedCall) -> bool:
         """Return whether another call, of any execution, has no proven size."""
-        return self.others_guess or super().has_other_unproven_call(name, call)
+        return self.others_unproven or super().has_other_unproven_call(name, call)
 
     def is_busy(self) -> bool:
         """Return whether a call of any execution will end without waiting for a reservation."""
@@ -266,7 +272,7 @@ class SharedBudget(Account):
 
     def _discard(self, call: ReservedCall) -> None:
         self.calls.discard(call)
-        self.shown.pop(call.entry, None)
+        self.published.pop(call.entry, None)
 
     def has_other_reservation(self, call: ReservedCall) -> bool:
         """Return whether a call other than *call* holds a reservation."""
@@ -278,7 +284,7 @@ class SharedBudget(Account):
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             entries.pop(call.entry, None)
             self._spend(spent, used, now)
-            draw(entries, self.part, used.get("MaxCost", ZERO))
+            draw(entries, self.draw_part, used.get("MaxCost", ZERO))
 
         self._discard(call)
         self._change(now, act)
@@ -288,7 +294,7 @@ class SharedBudget(Account):
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             self._spend(spent, used, now)
-            draw(entries, self.part, used.get("MaxCost", ZERO))
+            draw(entries, self.draw_part, used.get("MaxCost", ZERO))
 
         self._change(now, act)
 
@@ -329,12 +335,14 @@ class SharedBudget(Account):
 
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             if entry not in entries:
-                rest = self.most["MaxCost"] - self.used("MaxCost") - self.held["MaxCost"]
+                rest = (
+                    self.limit_amounts["MaxCost"] - self.used("MaxCost") - self.reserved["MaxCost"]
+                )
                 there = max(ZERO, min(most, rest))
                 entries[entry] = [str(there), now, str(before), release, self.length, "0"]
             amount, _, base, *_ = entries[entry]
             found[:] = Decimal(amount), Decimal(base)
-            self.part = entry
+            self.draw_part = entry
 
         self._change(now, act)
         return found
@@ -369,19 +377,19 @@ class PoolReservation(Account):
         self.entry = entry
         release = limits.pool is not None and limits.pool.release
         amount, base = most, ZERO
-        if pool.part is None:
+        if pool.draw_part is None:
             amount, base = pool.reserve_part(entry, most, spent, release, now)
         super().__init__(limits._replace(amounts={"MaxCost": amount}, fallbacks=(), alerts=()))
         self.label = "MaxFromPool"
         self.base_spent = base
         """Spending of the execution before the reservation."""
-        self.doubtful = amount < most and not amount  # an empty pool allows no call
-        self.spent, self.untouched = {**NOTHING, "MaxCost": spent - base}, False
+        self.has_assumed = amount < most and not amount  # an empty pool allows no call
+        self.spent, self.is_unused = {**NOTHING, "MaxCost": spent - base}, False
         self.watch()
 
     def close(self, release: bool, now: float) -> None:
         """Leave the pool with the spending or, without *release*, with the whole reservation."""
-        if self.pool.part == self.entry:
+        if self.pool.draw_part == self.entry:
             spent = self.spent["MaxCost"]
             used = spent if release else max(spent, self.limits.amounts["MaxCost"])
             self.pool.release_part(self.entry, used, now)
@@ -393,13 +401,13 @@ class ParentAccount(Account):
     Their usage is child usage there until the child ends; then the parent counts it itself.
     """
 
-    marked = None
+    peak_source = None
     """Stored in the parent's account."""
 
     def __init__(self, account: Account, spent: Amounts) -> None:
         super().__init__(account.limits)
         self.label, self.owner = account.label, account.owner
-        self.quiet = False
+        self.below_thresholds = False
         self.account = account
         self.total: dict[str, Decimal | int] = {}
         """Spending of this execution."""
@@ -411,7 +419,7 @@ class ParentAccount(Account):
         return self.account.base
 
     def watch(self) -> None:
-        """Do nothing: an account that others spend from is never quiet."""
+        """Do nothing: others also spend from this account."""
 
     def used(self, name: str) -> Decimal | int:
         """Return the spending of one limit."""
@@ -424,7 +432,11 @@ class ParentAccount(Account):
 
     def _read(self) -> None:
         account = self.account
-        self.most, self.rejected, self.doubtful = account.most, account.rejected, account.doubtful
+        self.limit_amounts, self.rejected, self.has_assumed = (
+            account.limit_amounts,
+            account.rejected,
+            account.has_assumed,
+        )
         self.spent, self.child_usage = account.spent, account.child_usage
 
     def reserve(self, call: ReservedCall, now: float) -> Amounts | None:
@@ -456,7 +468,7 @@ class ParentAccount(Account):
 
     def assume(self, used: Amounts, now: float) -> None:
         """Add an assumed amount, which remains when the child ends."""
-        self.base.doubtful = True
+        self.base.has_assumed = True
         self.assumed = {**self.assumed, **add_amounts(self.assumed, used)}
         self.add(used, now)
 
@@ -521,7 +533,7 @@ def join_shared_budgets(
     )
     for each in lenders:
         if isinstance(each, SharedBudget) and each.name == shared.name:
-            shared.part = each.part
+            shared.draw_part = each.draw_part
     if pool.maximum is not None:
         spent = execution.usage.cost
         joined.append(PoolReservation(shared, execution.id, pool.maximum, limits, spent, now))

@@ -85,7 +85,7 @@ class Reservation:
 
     model: str | None = None
     """Model to use instead of the preferred one."""
-    instead: str | None = None
+    fallback_agent: str | None = None
     """Agent to call instead."""
     reduced: bool = False
     """Whether reduced quality is requested."""
@@ -132,7 +132,7 @@ class Reservation:
         """Enclosing call, None for an outermost one."""
         self.tool = tool
         """Whether it is a tool call, not one of an agent."""
-        self.held: list[Amounts] = []
+        self.reserved: list[Amounts] = []
         """Reserved amounts by account, for an outermost call."""
         self.entry = ""
         """Name of the call in shared budgets."""
@@ -163,8 +163,8 @@ class Reservation:
         Because it may use more, this proves nothing.
         """
         own, known, unproven = dict(self.own), dict(self.known), []
-        for name, most in account.most.items():
-            if name in self.sizes or name in account.counted:
+        for name, most in account.limit_amounts.items():
+            if name in self.sizes or name in account.call_limits:
                 continue
             rest = max(most - account.used(name), 0)
             if name not in known:
@@ -194,7 +194,7 @@ class Reservation:
         if limit.startswith(TOOL_CALLS):
             pattern = limit.removeprefix(TOOL_CALLS)
             return int(pattern in self.categories or any(map(_glob(pattern), self.names)))
-        return int(limit == f"{CALLS_OF}{self.instead or self.agent}")
+        return int(limit == f"{CALLS_OF}{self.fallback_agent or self.agent}")
 
     def is_within(self, other: ReservedCall) -> bool:
         """Return whether it is nested in another call, at any depth."""
@@ -231,10 +231,10 @@ class Reservation:
             sizes = {name: size for name, size in sizes.items() if name in self.known}
         if account.action in HARD:
             for name in sizes:
-                if not self.proves(name) and (account.guessed or fault != LOST.fault):
+                if not self.proves(name) and (account.has_unreported or fault != LOST.fault):
                     left = account.unspent(name) + self.counted.get(name, 0)
                     sizes[name] = max(left, sizes[name])
-            account.guessed = account.guessed or not all(map(self.proves, sizes))
+            account.has_unreported = account.has_unreported or not all(map(self.proves, sizes))
         rest = subtract_amounts(sizes, amounts_of(self.used))
         if rest:
             account.assume(rest, self.frame.now)
@@ -261,7 +261,7 @@ class Pause(NamedTuple):
             frame: The calling machine.
             document: Limits of the workflow.
         """
-        account, limits, most = self.account, self.account.limits, self.account.most
+        account, limits, most = self.account, self.account.limits, self.account.limit_amounts
         prompt = f"{self.reason}: may the execution spend more?"
         body: dict[str, Json] = {
             "state": frame.step.name,
@@ -297,7 +297,7 @@ class NestedCalls:
         """Running nested calls."""
         self.used: Amounts = NOTHING
         """Usage of ended nested calls; replaced, never changed."""
-        self.parts = [AccountShare(self, number) for number in range(len(root.held))]
+        self.parts = [AccountShare(self, number) for number in range(len(root.reserved))]
 
     def begin(self, call: Reservation, now: float) -> "bool | Refusal | type[CallMustWait]":
         """Reserve for a call.
@@ -336,11 +336,11 @@ class NestedCalls:
     def adjust(self, now: float) -> None:
         """Reserve the needs of the running calls, and publish them."""
         root = self.root
-        for part, share in zip(self.parts, list(root.held), strict=False):
+        for part, share in zip(self.parts, list(root.reserved), strict=False):
             size, base = part.size(), part.account.base
             if size != share or not base.is_shown(root):
                 base.adjust(root, share, size, now)
-                root.held[part.number] = size
+                root.reserved[part.number] = size
 
 
 class AccountShare:
@@ -351,7 +351,7 @@ class AccountShare:
         self.nested = nested
         self.number = number
         self.account = root.accounts[number]
-        held = root.held[number]
+        held = root.reserved[number]
         self.own = {name: root.own[name] if name in root.known else held[name] for name in held}
         """Amounts of the outermost call itself."""
         self.before = {name: size - self.own[name] for name, size in held.items()}
@@ -366,8 +366,8 @@ class AccountShare:
         reserved.
         """
         account, nested = self.account, self.nested
-        others = account.base.held[name] - nested.root.held[self.number][name]
-        return account.most[name] - account.used(name) - others + nested.used.get(name, 0)
+        others = account.base.reserved[name] - nested.root.reserved[self.number][name]
+        return account.limit_amounts[name] - account.used(name) - others + nested.used.get(name, 0)
 
     def free(self, name: str) -> Decimal | int:
         """Return the part of it that is neither spent nor reserved for a nested call."""
@@ -384,7 +384,7 @@ class AccountShare:
         base, strict = account.base, account.strict
         share: dict[str, Decimal | int] = {}
         for name in self.own:
-            most = account.most.get(name)
+            most = account.limit_amounts.get(name)
             if most is None:  # an approver has lifted it
                 continue
             share[name] = size = known[name] if name in known else Decimal(most) / SHARES
@@ -425,7 +425,7 @@ def apply_limits(frame: Spender, call: Reservation, workflow: Account) -> Pause 
         name = account.reached_limit(call)
         if name is not None:
             action = account.action
-            if action != "Continue" or account.doubtful:
+            if action != "Continue" or account.has_assumed:
                 record_excess(frame, account, name)
             if action == "Fail":
                 raise excess_error(account, name, frame)
@@ -473,7 +473,7 @@ def _fall_back(
             raise excess_error(*spare, frame)
         return None
     call.applied = entry
-    call.model, call.instead = entry.model, entry.agent
+    call.model, call.fallback_agent = entry.model, entry.agent
     if entry.action == "PauseAndNotify":
         return Pause(account, f"{entry.when} is reached")
     if entry.action == "Fail":

@@ -58,7 +58,7 @@ class StoreTaskTokens(TaskTokenService):
     def _sign(self, token: str) -> None:
         with self.session.transaction():
             task = self._open(token)
-            task.beat = self.now()
+            task.last_heartbeat = self.now()
             self._keep_sign(task)
 
     def _taken(self, activity: str, worker: str | None, until: float) -> tuple[str | None, Json]:
@@ -83,7 +83,7 @@ class StoreTaskTokens(TaskTokenService):
         with self.session.transaction():
             task = self._next(address)
             if task is not None:
-                task.taken = task.beat = self.now()
+                task.taken_at = task.last_heartbeat = self.now()
                 task.worker = worker
                 self._keep_sign(task)
         return task
@@ -91,7 +91,7 @@ class StoreTaskTokens(TaskTokenService):
     def _next(self, address: str) -> PendingCallback | None:
         now = self.now()
         for task in scan_tasks(self.session, FOR, address):
-            if task.taken is None and (task.due is None or now < task.due):
+            if task.taken_at is None and (task.due is None or now < task.due):
                 return task
         return None
 

@@ -282,7 +282,11 @@ class StoreJournal(Log):
         """Update a task with the answers and heartbeats of other processes."""
         for seen in requests.find_tasks(self.store, requests.BY_ID, task.token):
             task.status, task.outcome = seen.status, seen.outcome
-            task.taken, task.worker, task.beat = seen.taken, seen.worker, seen.beat
+            task.taken_at, task.worker, task.last_heartbeat = (
+                seen.taken_at,
+                seen.worker,
+                seen.last_heartbeat,
+            )
 
     def take_answer(self, id: str) -> bool:
         """Mark the answer to a request as used.

@@ -262,7 +262,7 @@ def _read_task(session: Session, row: Row) -> PendingCallback:
         target, state, payload, timeout, heartbeat = session.values.unpack(body)
         task = PendingCallback(id, key, kind, target, state, payload, created, timeout, heartbeat)
         task.status = status
-        task.taken, task.worker, task.beat = session.values.unpack(received)
+        task.taken_at, task.worker, task.last_heartbeat = session.values.unpack(received)
         task.outcome = None if answer is None else session.values.unpack(answer)
         session.check(task.is_well_formed, f"the request {id}")
     return task
@@ -363,7 +363,7 @@ def put_outcome(session: Session, task: PendingCallback) -> None:
 
 
 def _signs(task: PendingCallback) -> Json:
-    return [task.taken, task.worker, task.beat]
+    return [task.taken_at, task.worker, task.last_heartbeat]
 
 
 def put_received(session: Session, id: str, received: Json) -> None:

@@ -165,7 +165,7 @@ class DurableCallback:
 
     def record_heartbeat(self) -> None:
         """Record a heartbeat from this run."""
-        self.task.beat = self.runtime.now()
+        self.task.last_heartbeat = self.runtime.now()
         self.journal.put_heartbeat(self.task)
 
 
@@ -185,7 +185,7 @@ class DurableCallbackAgent(Agent):
         caller, kept, task, details = self.caller, self.kept, self.kept.task, {}
         runtime = kept.runtime
         with runtime.open_token(call, kept) as wait:
-            known = task.taken is not None
+            known = task.taken_at is not None
             if not (known or kept.is_answered()):
                 details = visible_output(
                     await caller.reach(self.handler, payload, call), caller.limit
@@ -195,7 +195,7 @@ class DurableCallbackAgent(Agent):
                 kept.is_answered()  # timers of the event loop do not handle a past deadline
             else:
                 kept.journal.read_callback(task)
-                task.taken = runtime.now()
+                task.taken_at = runtime.now()
                 kept.journal.put_heartbeat(task)
             return await kept.heard(wait)
 
@@ -217,14 +217,14 @@ class DurableActivity:
 
         def begun(worker: str | None) -> None:
             call.heartbeat()
-            task.taken = task.beat = runtime.now()
+            task.taken_at = task.last_heartbeat = runtime.now()
             task.worker = worker
             kept.journal.put_heartbeat(task)
             self.record_start(call)
 
         with runtime.open_token(call, kept) as wait:
             self.record_start(call)
-            if not kept.is_answered() and task.taken is None:
+            if not kept.is_answered() and task.taken_at is None:
                 desk.offer(self.activity, wait, payload, begun)
             try:
                 return await kept.heard(wait)
@@ -234,10 +234,10 @@ class DurableActivity:
     def record_start(self, call: Call) -> None:
         """Record once that a worker has taken the task."""
         task = self.kept.task
-        if task.taken is not None and not self.reported:
+        if task.taken_at is not None and not self.reported:
             self.reported = True
             details: dict[str, Json] = {} if task.worker is None else {"workerName": task.worker}
-            self.kept.runtime.advance(call.at, "Started", details, task.taken)
+            self.kept.runtime.advance(call.at, "Started", details, task.taken_at)
 
 
 def durable_agent(
@@ -270,7 +270,7 @@ class DurableJob:
         kept, execution = self.kept, self.execution
         runtime, task = kept.runtime, kept.task
         with runtime.open_token(call, kept) as token:
-            token.beat = _keep_time
+            token.on_heartbeat = _keep_time
             await self._either(token)
         if execution.done():
             result = execution.result()

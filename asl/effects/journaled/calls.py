@@ -67,25 +67,25 @@ class JournaledCalls:
                 options.began = log.attempt[2]
                 if options.timeout is not None:
                     call.deadline = options.began + options.timeout
-        assert log.aside is not None
-        log.aside["began"] = options.began
+        assert log.side_data is not None
+        log.side_data["began"] = options.began
 
     def record_unshown_text(self, frame: Frame, said: str | None) -> None:
         """Record streamed text that may not be shown yet with the answer."""
-        aside = log_of(frame).aside
+        aside = log_of(frame).side_data
         assert aside is not None
         aside["said"] = said
 
     def record_progress(self, frame: Frame) -> None:
         """Record the progress of a call with its answer."""
-        aside = log_of(frame).aside
+        aside = log_of(frame).side_data
         assert aside is not None
         assert frame.progress is not None
         aside["progress"] = [frame.progress.update, list(frame.progress.reached)]
 
     def record_usage(self, frame: Frame, used: Amounts) -> None:
         """Record the usage of a call with its answer."""
-        aside = log_of(frame).aside
+        aside = log_of(frame).side_data
         assert aside is not None
         known = read_amounts(aside.get("used", {}))  # usage of nested calls
         aside["used"] = write_amounts({**known, **add_amounts(known, used)})
@@ -111,8 +111,8 @@ class JournaledCalls:
             return {}
         log = log_of(frame)
         log.records += told[0]
-        assert log.aside is not None
-        log.aside["advanced"] = told[0]
+        assert log.side_data is not None
+        log.side_data["advanced"] = told[0]
         noted: Mapping[str, int] = told[1]
         return noted
 
@@ -120,6 +120,6 @@ class JournaledCalls:
         """Record the events of a paused turn, which may differ when the agent runs again."""
         log, key = log_of(frame), key + TOLD
         told = self.recorded_value(key)
-        count = len(log.noted) + (0 if told is None else told[0])
+        count = len(log.pending_events) + (0 if told is None else told[0])
         log.write_notes(self.journal)
         self.journal.put_answer(key, [count, dict(noted)])

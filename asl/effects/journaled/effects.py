@@ -89,7 +89,7 @@ class JournaledEffects:
             return None
         log, journal, shares = log_of(frame), self.journal, self.answers.shares
         if shares:
-            if not (log.owes or self.answers.is_free(log)):
+            if not (log.must_commit or self.answers.is_free(log)):
                 return None
         elif self.answers.unshared == PATIENCE:
             return None
@@ -103,10 +103,10 @@ class JournaledEffects:
             return None
         if asked is None:
             return None
-        log.calling, log.aside = frame.next_effect(log.path), {}
+        log.direct_call, log.side_data = frame.next_effect(log.path), {}
         if shares:
             self.answers.prepare(frame, log)
-            if log.owes:
+            if log.must_commit:
                 return self._behind(log, journal.commit(True), asked)
             journal.commit_soon()
         journal.on_fail_point("effect.ready")
@@ -129,7 +129,7 @@ class JournaledEffects:
     ) -> Json:
         """Return a copy of an answer, which is recorded if the call started here."""
         log = log_of(frame)
-        key, log.calling = log.calling, None
+        key, log.direct_call = log.direct_call, None
         if key is None:
             return self.caller.accept_answer(frame, target, answer, account)
         self.journal.on_fail_point("effect.done")
@@ -146,7 +146,7 @@ class JournaledEffects:
     ) -> StateError:
         """Return the error for an exception, recorded if the call began here; raise ours."""
         log = log_of(frame)
-        key, log.calling = log.calling, None
+        key, log.direct_call = log.direct_call, None
         if log.committing:  # the agent was not called
             raise error
         blamed = self.caller.map_error(frame, target, error, account)
@@ -194,7 +194,7 @@ class JournaledEffects:
         await self.inner.yield_(frame)
         if frame.step.work is None:
             log = log_of(frame)
-            log.stretch, log.began = log.records, True
+            log.stretch, log.has_start = log.records, True
             self.answers.put_position(frame, log)
             await self.journal.commit(self.answers.shares)
 
@@ -210,7 +210,7 @@ class JournaledEffects:
 
         async def join(frame: Frame) -> None:
             nonlocal joined
-            log.aside = None  # the fork repeats its events
+            log.side_data = None  # the fork repeats its events
             log.forks = f"{frame.key}[", fan.limit > 0
             joined = await run(frame, fan)
 
@@ -303,7 +303,7 @@ class JournaledEffects:
         try:
             agent = self.caller.find(target)
         except StateError:
-            if target.is_activity or (task is not None and task.taken is not None):
+            if target.is_activity or (task is not None and task.taken_at is not None):
                 return ActivityService(target.name)
             raise
         if isinstance(agent, CallbackHandler):

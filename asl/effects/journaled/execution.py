@@ -112,9 +112,9 @@ class JournaledExecution:
 
     def restore_ledger(self, ledger: Ledger) -> None:
         """Restore the ledger of an earlier process."""
-        ledger.keeps = True
+        ledger.is_recoverable = True
         if self.top.usage == NO_USAGE:  # a new start: the whole budget is available
-            most = ledger.workflow.most.get("MaxCost")
+            most = ledger.workflow.limit_amounts.get("MaxCost")
             self.top.show_usage(UsageTotals(max_cost=None if most is None else Decimal(most)))
         spending = self.journal.spending
         if spending is not None and len(spending) > 3:
@@ -128,9 +128,9 @@ class JournaledExecution:
             check_position(position)
             frame.restore(position)
             log.records = position["records"]
-            log.began = True
+            log.has_start = True
             frame.show_usage(read_usage(position["usage"]))
-        elif log.began:  # the top machine had spent nothing before its first answer
+        elif log.has_start:  # the top machine had spent nothing before its first answer
             frame.show_usage(UsageTotals())
         else:
             found = self.journal.answers.pop(log.path + BEGAN, None)
@@ -139,7 +139,7 @@ class JournaledExecution:
                 now, usage = began
                 frame.now = read_time(now)
                 frame.show_usage(read_usage(usage))
-                log.began = True
+                log.has_start = True
             life = self.journal.redrive_counts.get(log.path)
             if life is not None:  # an ended child: its expressions have their former values
                 frame.execution = frame.execution.with_redrives(*life)
@@ -170,8 +170,8 @@ class JournaledExecution:
             if self.runtime.ends(stop):  # otherwise it is resumed from the journal
                 self._cut(frame, log, failed=False)
             raise
-        if log.began:
-            if not log.over:
+        if log.has_start:
+            if not log.is_complete:
                 self.answers.put(frame, log, log.path, "child", value, None)
             self.journal.on_fail_point("child.done")
         frame.log = None
@@ -179,7 +179,7 @@ class JournaledExecution:
 
     def _cut(self, frame: Frame, log: MachineLog, *, failed: bool) -> bool:
         """Record the position of an interrupted child; return whether there is one."""
-        if not (log.began or log.records):
+        if not (log.has_start or log.records):
             return False
         position, kept = self._standing(frame, log, failed)
         self.answers.kept += self.journal.put_position(log.path, position, kept)
@@ -189,7 +189,7 @@ class JournaledExecution:
 
     def _standing(self, frame: Frame, log: MachineLog, failed: bool) -> tuple[Json, str]:
         """Return the position of a stopped machine, and the prefix of its children's paths."""
-        if log.noted:
+        if log.pending_events:
             log.write_notes(self.journal)
         position = frame.interrupted_position(failed)
         position |= {"records": log.records, "usage": write_usage(frame.usage)}
@@ -208,7 +208,7 @@ class JournaledExecution:
             self.journal.put_record(WHOLE_PATH, write_execution_record(time, event, details))
             return
         log = record[2].log or log_of(record[2])
-        if log.aside is not None or record[0] is STRETCH:
+        if log.side_data is not None or record[0] is STRETCH:
             self._remember(log, record)
         self._write(log, record)
 
@@ -223,7 +223,7 @@ class JournaledExecution:
     @staticmethod
     def _remember(log: MachineLog, record: Record) -> None:
         """Update a machine's log from a record."""
-        kind, aside = record[0], log.aside
+        kind, aside = record[0], log.side_data
         if kind is STRETCH:
             log.stretch = log.records
         elif aside is not None:
@@ -240,12 +240,12 @@ class JournaledExecution:
                 self.paused = False
                 self.effects.tell(self.top, RESUMED)
             self.history(record)
-            if log.aside is not None and record[0] in (NOTED, TOLD):
-                log.noted = [*log.noted, record]
+            if log.side_data is not None and record[0] in (NOTED, TOLD):
+                log.pending_events = [*log.pending_events, record]
                 if record[0] is NOTED and record[5] == CHUNK:
                     self._show(record)
             else:
-                if log.noted:
+                if log.pending_events:
                     log.write_notes(self.journal)
                 if record[0] is EXITED and self._is_outcome(log, record):
                     size = log.write_last(self.journal, record)

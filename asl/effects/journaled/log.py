@@ -34,77 +34,77 @@ class MachineLog:
     """Number of the record with which the current visit began."""
     weight = 0
     """Size of the answers since the last position, including those of children."""
-    begins = False
+    next_is_written = False
     """Whether the next record was written with the last one."""
-    over = False
+    is_complete = False
     """Whether the last record of the machine was written."""
     last: tuple[Record | None, Sequence[int]] = None, ()
     """The last written record, and the identities of its containers."""
-    latest: tuple[int, int] | None = None
+    latest_answer: tuple[int, int] | None = None
     """Identity of the last answer."""
-    given: Json = None
+    answer_value: Json = None
     """Value of that answer, if it is large enough for a reference."""
-    calling: str | None = None
+    direct_call: str | None = None
     """Key of a running direct call."""
     committing = False
     """Whether that call waits for the commit of earlier entries."""
-    aside: dict[str, Any] | None = None
+    side_data: dict[str, Any] | None = None
     """Data that the current effect has recorded besides its answer: `notes`, `used`, `progress`,
     unshown text, the number of `advanced` records, and its start (`began`)."""
     attempt: tuple[int, int, float] | None = None
     """Visit and retries of the last call that may be repeated, and its start."""
-    noted: Sequence[Record] = ()
+    pending_events: Sequence[Record] = ()
     """Events of the current effect. They are written with its answer; without an answer the effect
     is performed again, possibly with other events."""
 
     def __init__(self, path: str, owes: bool = True) -> None:
         self.path = path
-        self.owes = owes
+        self.must_commit = owes
         """Whether entries must be durable before the machine acts again: its answers, or its
         start."""
-        self.began = not path
+        self.has_start = not path
         """Whether the start of the machine is recorded; that of the top machine is the
         execution's."""
-        self.least = MIN_WEIGHT
+        self.position_weight = MIN_WEIGHT
         """Minimum weight of answers at which a position is compared with them."""
 
     def note_position(self) -> None:
         """Reset the counts after a recorded position."""
-        self.weight, self.least = 0, MIN_WEIGHT
+        self.weight, self.position_weight = 0, MIN_WEIGHT
 
     def note_answer(self, latest: tuple[int, int] | None, value: Json) -> None:
         """Set the last answer, so that later records may refer to its value."""
-        self.latest, self.owes = latest, True
+        self.latest_answer, self.must_commit = latest, True
         of = type(value)
         worth = of is dict or of is list or (of is str and len(value) > LONG)
-        self.given = value if worth else None
+        self.answer_value = value if worth else None
 
     def write(self, journal: Journal, record: Record) -> None:
         """Write a record that refers to earlier entries."""
-        if self.begins:  # written with the previous record
-            self.begins = False
+        if self.next_is_written:  # written with the previous record
+            self.next_is_written = False
             return
         written = self._written(journal, record)
-        self.begins = record[0] is EXITED and includes_next_stretch(written)
+        self.next_is_written = record[0] is EXITED and includes_next_stretch(written)
         journal.put_record(self.path, written)
 
     def write_last(self, journal: Journal, record: Record) -> int:
         """Write the final record of a child, with its result, and return its size."""
-        self.over = True
+        self.is_complete = True
         return journal.put_last_record(self.path, self._written(journal, record, whole=True))
 
     def _written(self, journal: Journal, record: Record, whole: bool = False) -> Json:
         given = reference = None
-        if self.given is not None and self.latest is not None:
-            reference = journal.reference(self.latest)
-            given = None if reference is None else self.given
+        if self.answer_value is not None and self.latest_answer is not None:
+            reference = journal.reference(self.latest_answer)
+            given = None if reference is None else self.answer_value
         written, seen = write_record(record, self.last[1], given, reference, whole)
         self.last = record, seen
         return written
 
     def write_notes(self, journal: Journal) -> None:
         """Write the events of the current effect."""
-        notes, self.noted = self.noted, ()
+        notes, self.pending_events = self.pending_events, ()
         for record in notes:
             self.write(journal, record)
 

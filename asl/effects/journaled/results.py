@@ -111,13 +111,13 @@ class JournaledResults:
                 await self._let_others_run()
             elif self.is_free(log):
                 journal.commit_soon()
-            elif log.owes:
+            elif log.must_commit:
                 await journal.commit(True)
             else:
                 journal.flush()
                 await self.runtime.pause(0)
             journal.on_fail_point("effect.ready")
-        log.aside = {}
+        log.side_data = {}
         try:
             value = await perform(frame, *given)
         except StateError as error:
@@ -145,7 +145,7 @@ class JournaledResults:
 
     def is_free(self, log: MachineLog) -> bool:
         """Return whether a machine among others may act before a commit."""
-        return not log.owes and self.journal.uncommitted_bytes <= MUCH
+        return not log.must_commit and self.journal.uncommitted_bytes <= MUCH
 
     async def _let_others_run(self) -> None:
         """Yield periodically, because a single machine never waits otherwise."""
@@ -157,14 +157,14 @@ class JournaledResults:
 
     def prepare(self, frame: Frame, log: MachineLog) -> None:
         """Write the entries that precede an effect."""
-        if log.weight > log.least and frame.ordinal == 0:
+        if log.weight > log.position_weight and frame.ordinal == 0:
             size = measure(frame.data, log.weight) + measure(frame.variables, log.weight)
             if size <= log.weight:
                 self.put_position(frame, log)
             else:
-                log.least = 2 * log.weight
-        if not log.began:
-            log.began = True
+                log.position_weight = 2 * log.weight
+        if not log.has_start:
+            log.has_start = True
             if frame.execution is not self.execution:  # which has no history
                 self.journal.put_answer(log.path + BEGAN, [frame.now, write_usage(frame.usage)])
         frame.show_usage(None)
@@ -188,10 +188,10 @@ class JournaledResults:
         error: StateError | None,
     ) -> None:
         """Record the answer of an effect, or the outcome of a child, with the spending so far."""
-        if log.noted:
+        if log.pending_events:
             log.write_notes(self.journal)
         answer = [kind, frame.now, value, None if error is None else write_error(error)]
-        aside, log.aside = log.aside, None
+        aside, log.side_data = log.side_data, None
         if aside or self.has_spent(frame.execution):
             answer.append(write_usage(frame.execution.usage))
             self.journal.put_spending(write_spending(self.execution))

@@ -38,7 +38,7 @@ class ToolBudgets:
         if self.caller.budget_gate is None:
             return None
         ledger = self.caller.budget_gate.ledger
-        parent = self.outer.reservation or ledger.calling.get(id(at))
+        parent = self.outer.reservation or ledger.running.get(id(at))
         try:
             return ledger.tool(at, offer.names, self.policies.categories(offer), parent)
         except StateError as error:
@@ -59,8 +59,8 @@ class ToolBudgets:
                 assert self.caller.budget_gate is not None
                 await self.caller.budget_gate.begin(reservation)
                 own = reservation.accounts[-1]
-                if own.counted and own.frame is at:
-                    counts = {name: reservation.count(name) for name in own.counted}
+                if own.call_limits and own.frame is at:
+                    counts = {name: reservation.count(name) for name in own.call_limits}
                     outcome.used = {name: count for name, count in counts.items() if count}
                     self.caller.persistence.calls.record_usage(at, outcome.used)
         return reservation
