@@ -25,6 +25,7 @@ AVOID = re.compile(
 """Words of a private idiom, in docstrings, comments and messages."""
 
 ARGUMENTS = re.compile(r"^Args:\n((?: .*\n?|\n)+)", re.MULTILINE)
+REFERENCE = re.compile(r"(?<!\*)\*(\w+)\*(?!\*)")
 ARGUMENT = re.compile(r"^ {4}\*{0,2}(\w+):", re.MULTILINE)
 
 
@@ -60,12 +61,14 @@ def undocumented_arguments(folder: str = "asl") -> Iterator[str]:
         for node in ast.walk(tree):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.args.kwarg:
                 continue
-            section = ARGUMENTS.search(ast.get_docstring(node) or "")
+            text = ast.get_docstring(node) or ""
+            section = ARGUMENTS.search(text)
             given = node.args
             names = {each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
             if given.vararg is not None:
                 names.add(given.vararg.arg)
-            for name in ARGUMENT.findall(section[1]) if section else ():
+            listed = ARGUMENT.findall(section[1]) if section else []
+            for name in (*listed, *REFERENCE.findall(text)):
                 if name not in names:
                     yield f"{path}:{node.lineno}: {node.name} has no argument {name!r}"
 

@@ -126,16 +126,25 @@ class LambdaHandler(Agent):
     """
 
     __slots__ = (
-        *("answer", "arn", "blocking", "function", "needs_loop", "real", "second", "settings"),
+        *(
+            "answer",
+            "arn",
+            "blocking",
+            "function",
+            "needs_loop",
+            "waits_outside",
+            "second",
+            "settings",
+        ),
     )
-    keeps_hosts = watched = takes_call = True
+    enforces_hosts = is_auditable = takes_call = True
 
     def __init__(self, function: FunctionAgent, arn: str, settings: LambdaSettings) -> None:
         self.function = function.function
         self.arn = arn
         self.settings = settings
         self.second = second_name(self.function)
-        self.blocking = self.real = function.blocking
+        self.blocking = self.waits_outside = function.blocking
         self.needs_loop = not function.blocking
         answer: Any = self._returned if function.blocking else self._awaited
         self.answer = answer  # type: ignore[method-assign]  # plain or async, as the function is

@@ -149,12 +149,12 @@ class ChildProcess:
             where = f" in the folder {folder!r}" if error.filename == folder else ""
             text = f"cannot start {command[0]!r}{where}: {error.strerror}"
             raise StateError("States.TaskFailed", text) from error
-        self.asked = 0
+        self.call_count = 0
         """The number of its calls."""
         self.stderr_text = ""
-        self.garbled = ""
+        self.invalid_line = ""
         """The last line of an MCP server that is no message."""
-        self.overlong = ""
+        self.overflow_reason = ""
         """Why the output of an MCP server is read no further."""
         self.resources = ExitStack()
         """Cleanup at the end, in reverse order."""

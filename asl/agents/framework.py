@@ -45,7 +45,7 @@ class FrameworkAgent(Agent):
     It brings its own tools; those of the document are not offered to it.
     """
 
-    needs_loop = real = takes_call = True
+    needs_loop = waits_outside = takes_call = True
 
 
 class _Request(NamedTuple):

@@ -48,17 +48,17 @@ class FunctionAgent(Agent):
 
     __slots__ = (
         *("answer", "aws_lambda", "blocking", "direct", "folders", "function", "name"),
-        *("needs_loop", "real", "settings", "takes_call"),
+        *("needs_loop", "waits_outside", "settings", "takes_call"),
     )
 
-    keeps_hosts = watched = True
+    enforces_hosts = is_auditable = True
     """It is watched while it runs: what it may not reach, it does not reach."""
 
     def __init__(self, function: Callable[..., Any], *, takes_call: bool, plain: bool) -> None:
         answer: Any = function if takes_call else _without_call(function)
         self.answer = answer  # type: ignore[method-assign]  # without another step
         self.takes_call = takes_call
-        self.blocking = self.real = plain
+        self.blocking = self.waits_outside = plain
         self.needs_loop = not plain
         self.direct = None if plain or takes_call else function
         self.function = function
@@ -104,12 +104,12 @@ class FunctionAgent(Agent):
 class DocumentFunction(Agent):
     """A function that a document names, called as the platform of the document calls it."""
 
-    keeps_hosts = watched = True
+    enforces_hosts = is_auditable = True
 
     def __init__(self, function: Callable[..., Any], definition: AgentDefinition) -> None:
         self.function = function
         self.definition = definition
-        self.blocking = self.real = not is_awaited(function)
+        self.blocking = self.waits_outside = not is_awaited(function)
         self.needs_loop = not self.blocking
         self.keywords = _keywords(function)
 

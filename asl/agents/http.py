@@ -105,7 +105,7 @@ class HttpAgent:
 class _Endpoint(ExternalAgent):
     """The connections of one run."""
 
-    keeps_hosts = reaches_network = True
+    enforces_hosts = reaches_network = True
 
     def __init__(self, agent: HttpAgent) -> None:
         self.agent = agent

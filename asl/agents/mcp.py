@@ -316,10 +316,10 @@ class _Used(ExternalAgent):
     def __init__(self, session: _Session, name: str) -> None:
         self.session = session
         self.name = name
-        self.keeps_hosts = self.reaches_network = session.server.url is not None
+        self.enforces_hosts = self.reaches_network = session.server.url is not None
         self.opens_files = session.server.url is None
         if session.sandbox is not None:
-            self.keeps_hosts = not session.sandbox.network
+            self.enforces_hosts = not session.sandbox.network
             self.reaches_network = session.sandbox.network
             self.opens_files = session.sandbox.opens_files
         self.folder = session.server.folder

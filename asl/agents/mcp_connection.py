@@ -101,7 +101,7 @@ class Connection:
         self.sandbox = sandbox
         self.hide = hiding(server.secrets)
         self.program: ChildProcess | None = None
-        self.listed: dict[str, Any] = {}
+        self.tool_listings: dict[str, Any] = {}
         """The tools by their names, as the server describes them, once they are asked for."""
         self.ready: Future[None] = get_running_loop().create_future()
         self.ready.add_done_callback(_seen)
@@ -131,7 +131,7 @@ class Connection:
 
     async def tools(self) -> dict[str, Any]:
         """Return the tools of the server by name; raises RaisedError."""
-        if not self.listed:
+        if not self.tool_listings:
             from asyncio import timeout
 
             try:
@@ -139,8 +139,10 @@ class Connection:
                     found = await self._pages()
             except TimeoutError as late:
                 raise self._failed(late, _Heard()) from None
-            self.listed = {each.name: each for each in found if self.hide(each.name) == each.name}
-        return self.listed
+            self.tool_listings = {
+                each.name: each for each in found if self.hide(each.name) == each.name
+            }
+        return self.tool_listings
 
     async def _pages(self) -> list[Any]:
         """Return the tools of all pages.
@@ -255,13 +257,13 @@ class Connection:
         label = self.server.label
         if heard.refused is not None:
             return RaisedError(heard.refused.name, f"{label}: {heard.refused.cause}")
-        if self.program is not None and self.program.overlong:
-            text = f"{label}: {self.program.overlong}"
+        if self.program is not None and self.program.overflow_reason:
+            text = f"{label}: {self.program.overflow_reason}"
             return RaisedError("States.DataLimitExceeded", text)
         code = error.code if isinstance(error, MCPError) else None
         if isinstance(error, TimeoutError) or code == REQUEST_TIMEOUT:
             text = f"{label}: no answer within {self.server.timeout:g} s"
-            garbled = "" if self.program is None else self.program.garbled
+            garbled = "" if self.program is None else self.program.invalid_line
             text = f"{text}; it wrote {garbled}, which is not a message" if garbled else text
             return RaisedError("States.Timeout", text)
         if isinstance(error, StateError):  # it could not be started
@@ -312,7 +314,7 @@ async def _spoken_to(program: ChildProcess) -> AsyncGenerator[tuple[Any, Any], N
                 try:
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError as error:
-                    program.garbled = program.redacted_line(line)
+                    program.invalid_line = program.redacted_line(line)
                     await heard.send(error)
                 else:
                     await heard.send(SessionMessage(message))
@@ -344,10 +346,10 @@ async def _message_line(program: ChildProcess) -> bytes:
     try:
         line = await program.answers.readline()
     except ValueError:
-        program.overlong = "an answer of too many bytes"
+        program.overflow_reason = "an answer of too many bytes"
         return b""
     if len(line) > MAX_ANSWER_VALUES and not ValueCounter(MAX_ANSWER_VALUES).feed(line):
-        program.overlong = f"an answer of more than {MAX_ANSWER_VALUES} values"
+        program.overflow_reason = f"an answer of more than {MAX_ANSWER_VALUES} values"
         return b""
     return line
 

@@ -151,7 +151,7 @@ class _Model(ExternalAgent):
 
     def __init__(self, agent: ModelAgent, open_agents: OpenAgents) -> None:
         self.agent = agent
-        self.boxes = [each.offers(open_agents) for each in agent.tools or ()]
+        self.tool_offers = [each.offers(open_agents) for each in agent.tools or ()]
         self.models: dict[str, Model] = {}
         self.client: httpx2.AsyncClient | None = None
 
@@ -187,7 +187,7 @@ class _Model(ExternalAgent):
                 failure = (
                     refused_by(error)
                     or forbidden_use(call, messages, {*tools, *answers})
-                    or misbehaviour(error, asking.told, messages, answers)
+                    or misbehaviour(error, asking.last_correction, messages, answers)
                 )
                 spent = with_usage(failure, name, messages, error)
                 raise spent from cause_for(spent, error)
@@ -235,7 +235,7 @@ class _Model(ExternalAgent):
         tools: CallTools = call.tools
         if self.agent.tools is None and asked.tools:
             return await tools.select_tools(asked.tools)
-        return await tools.offer_tools(self.boxes if self.agent.tools is not None else None)
+        return await tools.offer_tools(self.tool_offers if self.agent.tools is not None else None)
 
     def _name(self, wanted: str | None, defined: str | None = None) -> str:
         """Return the name of the model to ask, with its provider.
@@ -370,14 +370,14 @@ class _Asking:
     """One call of a model."""
 
     call: Call
-    told: str = ""
+    last_correction: str = ""
     """The last correction sent to the model."""
 
     def fault(self, text: str) -> Exception:
         """Return the exception that asks the model to correct a fault."""
         from pydantic_ai import ModelRetry
 
-        self.told = text
+        self.last_correction = text
         return ModelRetry(text)
 
 

@@ -150,12 +150,12 @@ async def ask(program: ChildProcess, payload: Json, call: Call) -> Mapping[str, 
     Raises StateError("States.TaskFailed") where the program breaks the protocol or ends, and what
     reports of the call raise. After any of them the program cannot be asked again.
     """
-    if program.asked and not await program.is_at_rest():
+    if program.call_count and not await program.is_at_rest():
         raise _Unread("States.TaskFailed", "the process ended or wrote unexpected output")
     program.hide = call.hide
-    program.asked += 1
+    program.call_count += 1
     request = {
-        "id": program.asked,
+        "id": program.call_count,
         "parameters": payload,
         "call": {
             "execution": call.execution_id,
@@ -169,7 +169,7 @@ async def ask(program: ChildProcess, payload: Json, call: Call) -> Mapping[str, 
     said = 0
     while line := await _line(program):
         message = await _message(program, line)
-        if message.get("id") in range(1, program.asked):
+        if message.get("id") in range(1, program.call_count):
             continue  # of an earlier call
         said += 1
         if "return" in message:

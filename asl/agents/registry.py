@@ -118,7 +118,7 @@ class AgentRegistry:
         )
 
     def _resolved(self, target: Target) -> Agent:
-        if self.mocks and target.state in self.mocks and not target.aside:
+        if self.mocks and target.state in self.mocks and not target.is_helper:
             return self.mocks[target.state].bound_to(target, aws=self.aws)
         definition = self.definitions.get(target.name) if target.kind == "agent" else None
         agent = self.agents.get(target.name) if target.kind == "agent" else self._resource(target)

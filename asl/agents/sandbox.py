@@ -179,7 +179,7 @@ class _Sandboxed(ExternalAgent):
 
     def __init__(self, confined: SandboxedProgram) -> None:
         self.started = confined
-        self.keeps_hosts = not confined.network
+        self.enforces_hosts = not confined.network
         self.reaches_network = confined.network
         self.opens_files = confined.opens_files
         self.programs: set[ChildProcess] = set()

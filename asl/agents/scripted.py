@@ -42,7 +42,7 @@ class ScriptedAgent(Agent):
 
     __slots__ = ("answers",)
 
-    keeps_hosts = True
+    enforces_hosts = True
 
     def __init__(self, script: Mapping[str, Json]) -> None:
         check_script(script)

@@ -87,7 +87,7 @@ class Progress:
         self.active: dict[Path, ActiveState] = {}
         """The active state of each machine by the machine's path."""
         self.streamed = StreamedText()
-        self.whole: float | None = None
+        self.workflow_percentage: float | None = None
         """Progress of the workflow in percent; None if it is not reported."""
         self.unprinted: list[str] = []
         """Lines of answers that have not been printed."""
@@ -95,7 +95,7 @@ class Progress:
         self._timer = threading.Timer(PATIENCE, self._show)
         self._timer.daemon = True
         self._live: LiveBlock | None = None
-        self._over = threading.Event()
+        self._is_over = threading.Event()
 
     def __enter__(self) -> Progress:
         self._timer.start()
@@ -109,7 +109,7 @@ class Progress:
     ) -> None:
         self._timer.cancel()
         with self._lock:
-            self._over.set()
+            self._is_over.set()
             live = self._live
         if live is not None:
             live.stop()
@@ -172,7 +172,7 @@ class Progress:
     def _update_progress(self, event: Event) -> None:
         percentage, message = event.details["percentage"], event.details.get("message")
         if not event.path:
-            self.whole = percentage
+            self.workflow_percentage = percentage
         elif (found := self.active.get(event.path[:-1])) is not None and found.path == event.path:
             said = f", {_tail(message)}" if message else ""
             found.note = f"{percentage:.0f} %{said}"
@@ -202,18 +202,18 @@ class Progress:
     def _show(self) -> None:
         live = LiveBlock(sys.stderr, self._render)
         with self._lock:
-            if self._over.is_set():
+            if self._is_over.is_set():
                 return
             self._live = live
         live.start()
         self._print_streamed()
-        if self._over.is_set():  # the run ended while the display started
+        if self._is_over.is_set():  # the run ended while the display started
             live.stop()
 
     def _render(self) -> list[str]:
         with self._lock:
             rows = list(self.lines())
-            whole = self.whole
+            whole = self.workflow_percentage
             hidden = len(self.active) - len(rows)
         if whole is not None:
             rows.insert(0, ("workflow", "", f"{whole:.0f} %"))

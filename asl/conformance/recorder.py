@@ -61,7 +61,7 @@ class Recording:
         others: dict[str, dict[str, list[_Exchange]]] = {"agent": {}, "resource": {}}
         for each in self.calls:
             # A mock replaces the agent of a Task of this document only.
-            mocked = each.execution == execution.id and not each.target.aside
+            mocked = each.execution == execution.id and not each.target.is_helper
             name = each.target.state if mocked else each.target.name
             (mocks if mocked else others[each.target.kind]).setdefault(name, []).append(each)
         expect: dict[str, Json] = {"status": result.status}
@@ -149,7 +149,9 @@ def _asking(call: Call) -> str:
     """Return the id of the execution whose document asks: for an item it is that of its Map."""
     at: Any = call.at
     execution: Execution = at.execution
-    return (execution.run.whole if isinstance(execution, ChildExecution) else execution).id
+    return (
+        execution.run.history_execution if isinstance(execution, ChildExecution) else execution
+    ).id
 
 
 @contextmanager

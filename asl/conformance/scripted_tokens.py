@@ -68,7 +68,7 @@ class _Outside:
     """The part of a call that a script uses."""
 
     def __init__(self, desk: TaskTokens, token: str) -> None:
-        self.desk = desk
+        self.tokens = desk
         self.token = token
 
     async def sleep(self, seconds: float) -> None:
@@ -77,4 +77,4 @@ class _Outside:
         await sleep(seconds)
 
     def heartbeat(self) -> None:
-        self.desk.send_task_heartbeat(self.token)
+        self.tokens.send_task_heartbeat(self.token)

@@ -64,11 +64,11 @@ async def await_answer(answer: Awaitable[Json], call: Call) -> Json:
     except CancelledError:
         if not task.done():
             agent = call.agent
-            outside = agent is not None and (agent.blocking or agent.real)
+            outside = agent is not None and (agent.blocking or agent.waits_outside)
             await _finish(task, outside)
         usage = None if task.cancelled() else _usage(task)
         if usage is not None:
-            call.usage, call.answered = usage, True
+            call.usage, call.is_complete = usage, True
         raise
 
 
@@ -238,9 +238,9 @@ class AgentCaller:
         except BaseException as error:  # user code; other exceptions propagate
             if call.usage is not None:
                 (account or frame.account)(target.state, call.usage)
-                if call.answered and self.budget_gate is not None:
+                if call.is_complete and self.budget_gate is not None:
                     self.budget_gate.take_late_answer(frame, call)
-            if agent.own and is_fault(error):
+            if agent.is_internal and is_fault(error):
                 raise
             blamed = self.map_error(frame, target, error, account)
             raise blamed from cause_for(blamed, error)
@@ -335,7 +335,7 @@ class AgentCaller:
     def _ask(
         self, agent: Agent, payload: Json, call: Call, options: CallOptions | None
     ) -> Awaitable[Json]:
-        if agent.holds:
+        if agent.has_resources:
             self.runtime.close_later(agent)
         if options is not None and options.limited:
             return self._in_time(agent, payload, call, options)
@@ -365,7 +365,7 @@ class AgentCaller:
         """Return the answer of an agent, called as its kind requires."""
         call.agent = agent
         answer: Awaitable[Json]
-        if agent.blocking or agent.real or not self.runtime.in_event_loop:
+        if agent.blocking or agent.waits_outside or not self.runtime.in_event_loop:
             answer = self._reach(agent, payload, call)
         else:
             answer = self._answered_by(agent, payload, call)
@@ -383,7 +383,7 @@ class AgentCaller:
             return await self._in_thread(agent, payload, call)
         if agent.needs_loop and not runtime.in_event_loop:
             await runtime.event_loop()
-        if not agent.real:
+        if not agent.waits_outside:
             return await self._answered_by(agent, payload, call)
         runtime.clock.real_begins()
         try:
@@ -412,7 +412,9 @@ class AgentCaller:
         from asl.effects.tools.dispatcher import ToolDispatcher
 
         agent = call.agent
-        return ToolDispatcher(self, call, agent is not None and (agent.real or agent.blocking))
+        return ToolDispatcher(
+            self, call, agent is not None and (agent.waits_outside or agent.blocking)
+        )
 
     async def _in_thread(self, agent: Agent, payload: Json, call: Call) -> Json:
         runtime = self.runtime
@@ -439,10 +441,10 @@ class AgentCaller:
         from asyncio import timeout
 
         # Services of the run need no heartbeat until a worker takes the task (AWS).
-        first_beat = None if agent.own else options.heartbeat
+        first_beat = None if agent.is_internal else options.heartbeat
         self.persistence.calls.begin_attempt(call, options)
-        if options.began is None:  # further calls of the same attempt have the remaining time
-            options.began = self.now()
+        if options.start is None:  # further calls of the same attempt have the remaining time
+            options.start = self.now()
         try:
             async with timeout(options.left(self.now())) as whole, timeout(first_beat) as pulse:
 
@@ -452,7 +454,9 @@ class AgentCaller:
 
                 call.attach(self, lambda: loop.call_soon_threadsafe(renew))
                 answer = self.reach(agent, payload, call)
-                return await (answer if agent.keeps_time else await_in_time(answer, whole, pulse))
+                return await (
+                    answer if agent.applies_timeout else await_in_time(answer, whole, pulse)
+                )
         except TimeoutError:
             if has_expired(whole):
                 cause = options.cause("answer", options.timeout)

@@ -49,15 +49,15 @@ class AgentTurn:
         self.key = call.at.key
         self.pausing = False
         self._numbers: dict[str, int] = {}
-        self._told: Mapping[str, int] = {}
+        self._recorded_events: Mapping[str, int] = {}
         """Number of events recorded before the pause, by subject."""
-        self._noted: dict[str, int] = {}
+        self._events: dict[str, int] = {}
         """Number of events in this run, by subject."""
-        self._open = 0
+        self._open_requests = 0
         """Requests without a decision."""
-        self._busy = 0
+        self._working_calls = 0
         """Number of tool calls that wait neither for an approval nor for a call within them."""
-        self._breaths = 0
+        self._remaining_yields = 0
         self._task: asyncio.Task[Any] | None = None
 
     async def run(self, answer: Callable[[], Awaitable[Json]]) -> Json:
@@ -67,7 +67,7 @@ class AgentTurn:
             Suspension: Approvers have to decide first.
         """
         loop = await self.caller.runtime.event_loop()
-        self._told = self.caller.persistence.calls.begin_turn(self.at, self.key)
+        self._recorded_events = self.caller.persistence.calls.begin_turn(self.at, self.key)
         if await self.caller.persistence.requests.awaits_consent(self.key, self._asking):
             self._suspend()
         from asyncio import current_task
@@ -98,7 +98,7 @@ class AgentTurn:
         self._suspend()
 
     def _suspend(self) -> NoReturn:
-        noted = {**self._told, **self._noted}
+        noted = {**self._recorded_events, **self._events}
         self.caller.persistence.calls.pause_turn(self.at, self.key, noted)
         raise Suspension from None
 
@@ -126,8 +126,8 @@ class AgentTurn:
             details: Its details.
             time: Its time in epoch seconds.
         """
-        self._noted[source] = number = self._noted.get(source, 0) + 1
-        if number > self._told.get(source, 0):
+        self._events[source] = number = self._events.get(source, 0) + 1
+        if number > self._recorded_events.get(source, 0):
             self.at.now = max(self.at.now, time)
             self.at.note(event, details)
 
@@ -158,17 +158,17 @@ class AgentTurn:
     def begin(self, around: OpenToolCall | None) -> OpenToolCall:
         """Count the start of a tool call, nested if *around* is given."""
         if around is not None:
-            self._busy -= not around.within
+            self._working_calls -= not around.within
             around.within += 1
-        self._busy += 1
+        self._working_calls += 1
         return OpenToolCall(around)
 
     def end(self, use: OpenToolCall) -> None:
         """Count the end of a tool call."""
-        self._busy -= not use.waits
+        self._working_calls -= not use.waits
         if use.around is not None:
             use.around.within -= 1
-            self._busy += not use.around.within
+            self._working_calls += not use.around.within
         self._pause_if_idle()
 
     async def request_decision(
@@ -186,20 +186,20 @@ class AgentTurn:
             plan["limit"] = deadline - self.caller.runtime.now()
             if self.number(DEADLINE) == 1:
                 await self.record(DEADLINE, deadline)
-        self._open += 1
+        self._open_requests += 1
         try:
             asked = self.caller.runtime.new_request(self.at, key, question._replace(plan=plan))
             decision = await self.caller.persistence.requests.consent(asked, self._asking)
         except Suspension:
             use.waits = True
-            self._busy -= 1
+            self._working_calls -= 1
             self._pause_if_idle()
             await self._loop.create_future()
             raise  # only the cancellation of the turn ends this wait
         except StateError:
-            self._open -= 1
+            self._open_requests -= 1
             raise
-        self._open -= 1
+        self._open_requests -= 1
         return decision
 
     def _asking(self, request: ApprovalRequest) -> ToolApprovalProcess:
@@ -208,15 +208,17 @@ class AgentTurn:
 
     def _pause_if_idle(self) -> None:
         """Pause the turn soon, unless a call starts until then."""
-        if self._open and not (self._busy or self._breaths or self.pausing):
-            self._breaths = BREATHS
+        if self._open_requests and not (
+            self._working_calls or self._remaining_yields or self.pausing
+        ):
+            self._remaining_yields = BREATHS
             self._loop.call_soon(self._breathe)
 
     def _breathe(self) -> None:
-        self._breaths -= 1
-        if self._busy or self._task is None:
-            self._breaths = 0
-        elif self._breaths:
+        self._remaining_yields -= 1
+        if self._working_calls or self._task is None:
+            self._remaining_yields = 0
+        elif self._remaining_yields:
             self._loop.call_soon(self._breathe)
         else:
             self.pausing = True

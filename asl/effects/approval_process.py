@@ -55,10 +55,10 @@ class ApprovalProcess:
     def __init__(self, caller: Caller, frame: Frame, request: ApprovalRequest) -> None:
         self.caller = caller
         self.at = frame
-        self.asked = request
+        self.request = request
         self.number = 0
         """Number of notices so far, including the request itself."""
-        self.coming: Iterator[Notice] = request.notices()
+        self.notices: Iterator[Notice] = request.notices()
         self.notice: Notice | None = None
         """The next notice."""
 
@@ -82,8 +82,8 @@ class ApprovalProcess:
             try:
                 decision = await self._asked(handler)
             except StateError:
-                if self.asked.status == "open":  # the handler's fault
-                    self.at.now, self.asked.status = self.caller.runtime.now(), "closed"
+                if self.request.status == "open":  # the handler's fault
+                    self.at.now, self.request.status = self.caller.runtime.now(), "closed"
                 raise
             if decision is not None:
                 return decision
@@ -93,7 +93,7 @@ class ApprovalProcess:
 
     async def _parked(self, suspension: SuspensionMonitor) -> Json:
         """Wait for the decision while other branches work."""
-        caller, asked = self.caller, self.asked
+        caller, asked = self.caller, self.request
         while True:
             recorded = caller.persistence.requests.recorded_decision(asked)
             if recorded is not None:
@@ -112,19 +112,19 @@ class ApprovalProcess:
 
     def _suspended(self) -> Suspension:
         """Return the suspension until the decision."""
-        self.caller.runtime.pending += ((self.asked.key, self.asked),)
+        self.caller.runtime.pending += ((self.request.key, self.request),)
         return Suspension()
 
     async def begin(self) -> None:
         """Record the request and send its notification."""
-        asked = self.asked
+        asked = self.request
         self._reach(asked.created)
         details = {"requestId": asked.id, "prompt": asked.body["prompt"]}
         self._note(REQUESTED, {**details, "digest": asked.content_digest})
         channels = asked.body.get("notifications", {}).get("Channels", ())
         at_once = [each for each in channels if "OnlyAfter" not in each]
         await self._tell("request", {"channels": at_once} if at_once else {})
-        self.notice = next(self.coming, None)
+        self.notice = next(self.notices, None)
 
     @property
     def _now(self) -> float:
@@ -143,23 +143,23 @@ class ApprovalProcess:
         """Apply the notices that are due; return the one that ends the wait, None if it is not
         due.
         """
-        while (notice := self.notice) is not None and self.asked.created + notice.after <= now:
+        while (notice := self.notice) is not None and self.request.created + notice.after <= now:
             if notice.final:
                 return notice
             await self._noted(notice)
         return None
 
     async def _noted(self, notice: Notice) -> None:
-        self._reach(self.asked.created + notice.after)
+        self._reach(self.request.created + notice.after)
         if notice.event:
-            self._note(notice.event, {"requestId": self.asked.id, **notice.details})
+            self._note(notice.event, {"requestId": self.request.id, **notice.details})
         await self._tell("escalation" if notice.event else "reminder", notice.details)
-        self.notice = next(self.coming, None)
+        self.notice = next(self.notices, None)
 
     async def _tell(self, kind: str, details: dict[str, Json]) -> None:
         """Send a notification, unless an earlier process has, and record a failure."""
         self.number += 1
-        asked, number = self.asked, self.number
+        asked, number = self.request, self.number
         if number > asked.notices_sent:
             now = self._now
             failure = await self._sent(kind, {**self._origin(now), **details})
@@ -182,7 +182,7 @@ class ApprovalProcess:
         }
         services = self.caller.runtime.services
         link = None if services is None else services.request_link
-        return origin if link is None else {**origin, "link": link(self.asked.id)}
+        return origin if link is None else {**origin, "link": link(self.request.id)}
 
     async def _sent(self, kind: str, details: dict[str, Json]) -> str | None:
         """Send a notification by every channel; return the causes of failures, None without one."""
@@ -203,7 +203,7 @@ class ApprovalProcess:
         Raises:
             TimeoutError: It takes too long.
         """
-        runtime, view = self.caller.runtime, copy_foreign(self.asked.view)
+        runtime, view = self.caller.runtime, copy_foreign(self.request.view)
         loop = await runtime.event_loop()
         from asyncio import timeout
 
@@ -230,7 +230,7 @@ class ApprovalProcess:
 
         An answer counts by the time at which it was given, even if it is read later.
         """
-        recorded = self.caller.persistence.requests.recorded_decision(self.asked)
+        recorded = self.caller.persistence.requests.recorded_decision(self.request)
         if recorded is None:
             return await self.apply_final_notice(notice)
         _, given, decision, *_ = recorded
@@ -243,14 +243,14 @@ class ApprovalProcess:
         Raises:
             StateError: It fails the state.
         """
-        self._reach(self.asked.created + notice.after)
+        self._reach(self.request.created + notice.after)
         if notice.expires:
-            self.asked.status = "closed"
+            self.request.status = "closed"
             raise ExecutionTimeout
-        self._note(notice.event, {"requestId": self.asked.id, **notice.details})
+        self._note(notice.event, {"requestId": self.request.id, **notice.details})
         if notice.event == ESCALATED:  # a level with an automatic approval is notified as well
             await self._tell("escalation", notice.details)
-        self.asked.status = "timeout"
+        self.request.status = "timeout"
         if notice.fails:
             cause = f"{self._subject}: no decision within {notice.after:g} s"
             raise StateError("States.Timeout", cause)
@@ -259,7 +259,7 @@ class ApprovalProcess:
     @property
     def _subject(self) -> str:
         """Subject of the error without a decision."""
-        return f"state '{self.asked.body['state']}'"
+        return f"state '{self.request.body['state']}'"
 
     def record_decision(self, decision: Json, now: float) -> None:
         """Record the decision."""
@@ -267,14 +267,14 @@ class ApprovalProcess:
         record = decision["record"]
         keys = ("approval", "approver", SYSTEM_USER)
         details = {key: record[key] for key in keys if key in record}
-        details["digest"] = decision.get("digest", self.asked.digest)  # older stores keep none
-        self._note("ApprovalDecided", {"requestId": self.asked.id, **details})
+        details["digest"] = decision.get("digest", self.request.digest)  # older stores keep none
+        self._note("ApprovalDecided", {"requestId": self.request.id, **details})
 
     # Handlers
 
     async def _asked(self, handler: Agent) -> Json:
         """Call the handler until there is a decision; None if it defers."""
-        asked = self.asked
+        asked = self.request
         while True:
             answer = await self._answer(handler)
             if isinstance(answer, Notice):
@@ -310,7 +310,7 @@ class ApprovalProcess:
         from asyncio import wait
 
         while (notice := self.notice) is not None:
-            due = self.asked.created + notice.after
+            due = self.request.created + notice.after
             done, _ = await wait({task}, timeout=max(0.0, due - self.caller.runtime.now()))
             if done and self.caller.runtime.now() < due:
                 break
@@ -321,11 +321,11 @@ class ApprovalProcess:
         return await task
 
     async def _reached(self, handler: Agent) -> Any:
-        caller, at, state = self.caller, self.at, self.asked.body["state"]
+        caller, at, state = self.caller, self.at, self.request.body["state"]
         call = Call(at, Target("approval", state, state), None)
         call.attach(caller)
         try:
-            answer = await caller.reach(handler, self.asked.view, call)
+            answer = await caller.reach(handler, self.request.view, call)
             return copy_result(answer, caller.limit, state)
         except NotJson as error:
             raise StateError("States.InvalidApproval", f"the answer is not JSON: {error}") from None
@@ -375,7 +375,7 @@ class ToolApprovalProcess(ApprovalProcess):
 
     def _note(self, event: str, details: dict[str, Json]) -> None:
         """Record an event about the request, once."""
-        self.note(self.asked.key, event, details, self.time)
+        self.note(self.request.key, event, details, self.time)
 
     async def recorded_decision(self, answer: Json) -> Json:
         """Return a recorded decision.
@@ -398,7 +398,7 @@ class ToolApprovalProcess(ApprovalProcess):
 
     @property
     def _subject(self) -> str:
-        return f"tool {self.asked.body['tool']!r}"
+        return f"tool {self.request.body['tool']!r}"
 
 
 def _is_async(channel: Notify) -> bool:

@@ -92,7 +92,7 @@ class LedgerGate:
             except Suspension:  # the call is repeated, and reports its usage then
                 raise
             except BaseException as error:
-                if (not isinstance(error, StateError) or error.lost) and not call.answered:
+                if (not isinstance(error, StateError) or error.lost) and not call.is_complete:
                     call.used = call.used._replace(fault=call.used.fault or LOST.fault)
                 if call.used is not UNUSED:
                     try:
@@ -104,7 +104,7 @@ class LedgerGate:
             self._settle(frame, call, target)
             return result
         finally:
-            if call.reserved or call.under_way:
+            if call.reserved or call.is_reserved:
                 ledger.release(call)
             self.ledger.waiting.wake()
 
@@ -121,7 +121,7 @@ class LedgerGate:
         """Mark the usage of a cancelled call as complete."""
         reservation = call.reservation or self.ledger.running.get(id(frame))
         if reservation is not None:
-            reservation.answered = True
+            reservation.is_complete = True
 
     async def _admitted(
         self, frame: Frame, target: Target, terms: tuple[Any, ...], call: Admission
@@ -171,12 +171,12 @@ class LedgerGate:
         if parent is None:
             await self.caller.runtime.pause(LATER)
         else:
-            parent.below += 1
+            parent.inner_calls += 1
             self.ledger.show(parent)
             try:
                 await self.caller.runtime.pause(LATER)
             finally:
-                parent.below -= 1
+                parent.inner_calls -= 1
         frame.now = self.caller.runtime.now()
 
     async def _turn(self, parent: Reservation | None, first: bool) -> None:
@@ -193,7 +193,7 @@ class LedgerGate:
             (waiting.outermost.appendleft if first else waiting.outermost.append)(turn)
         else:
             waiting.nested.append(turn)
-            parent.below += 1
+            parent.inner_calls += 1
             self.ledger.show(parent)
         suspension = self.caller.runtime.current_services().suspension
         try:
@@ -203,7 +203,7 @@ class LedgerGate:
             raise
         finally:
             if parent is not None:
-                parent.below -= 1
+                parent.inner_calls -= 1
                 waiting.nested.remove(turn)
 
     async def _begin(self, frame: Frame, call: Reservation) -> None:

@@ -108,7 +108,7 @@ class Job(NamedTuple):
     """Request of the state."""
     options: CallOptions | None
     """Limits of the state."""
-    began: float
+    start: float
     """Start of the execution in epoch seconds."""
 
 

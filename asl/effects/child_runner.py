@@ -40,7 +40,7 @@ def execute_child(
     counted: ExecutionSpending = UNSPENT,
     begins: Callable[[Execution], object] | None = None,
 ) -> Coroutine[Any, Any, Result]:
-    """Run a prepared execution for the machine *at*, with its clock and agents."""
+    """Run a prepared execution for the machine *frame*, with its clock and agents."""
     services = runtime.current_services()
     return runtime.execute(
         prepared.program,

@@ -36,7 +36,7 @@ _BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 class Clock(Protocol):
     """The time of an execution, in epoch seconds, and the event loop that keeps it."""
 
-    outside: dict[object, float]
+    external_waits: dict[object, float]
     """Pending answers from outside the run, with their remaining real seconds."""
 
     def now(self) -> float:
@@ -74,7 +74,7 @@ class WallClock:
     """Returns the start time plus the seconds since."""
 
     def __init__(self) -> None:
-        self.outside: dict[object, float] = {}
+        self.external_waits: dict[object, float] = {}
         start, seconds = time.time() - steady_seconds(), steady_seconds
         self.now = lambda: start + seconds()  # called with every effect: avoids lookups
 
@@ -102,10 +102,10 @@ class VirtualClock:
             )
         self.start = start
         self.elapsed = 0.0
-        self.waited = 0.0
+        self.waited_seconds = 0.0
         """Real seconds of waiting for running work since the last timer."""
         self.real_work = 0
-        self.outside: dict[object, float] = {}
+        self.external_waits: dict[object, float] = {}
 
     def now(self) -> float:
         """Return the virtual time in epoch seconds."""
@@ -119,7 +119,7 @@ class VirtualClock:
         """Reset the waiting time once no real work is running."""
         self.real_work -= 1
         if not self.real_work:
-            self.waited = 0.0
+            self.waited_seconds = 0.0
 
     def work(self, seconds: float) -> None:
         """Advance by the time of a computation, so that a timeout ends work that never waits."""
@@ -141,17 +141,19 @@ def _virtual_loop(clock: VirtualClock) -> asyncio.AbstractEventLoop:
             if clock.real_work:
                 begun = time.monotonic()
                 ready = super().select(timeout)
-                clock.waited += max(time.monotonic() - begun, 0.0 if ready else timeout or 0.0)
+                clock.waited_seconds += max(
+                    time.monotonic() - begun, 0.0 if ready else timeout or 0.0
+                )
                 if not ready:
-                    clock.elapsed += clock.waited
-                    clock.waited = 0.0
+                    clock.elapsed += clock.waited_seconds
+                    clock.waited_seconds = 0.0
                 return ready
-            patience = max(clock.outside.values(), default=0.0)
+            patience = max(clock.external_waits.values(), default=0.0)
             ready = super().select(patience)
             if ready:
                 return ready
-            for awaited in clock.outside:
-                clock.outside[awaited] = 0.0
+            for awaited in clock.external_waits:
+                clock.external_waits[awaited] = 0.0
             if timeout is None:
                 raise AslError(
                     "nothing can happen any more on the virtual clock: an agent waits for "
@@ -176,7 +178,7 @@ def _virtual_loop(clock: VirtualClock) -> asyncio.AbstractEventLoop:
             """Take no other one: the base class sets that of the wall clock."""
 
         def time(self) -> float:
-            return clock.elapsed + clock.waited
+            return clock.elapsed + clock.waited_seconds
 
         async def shutdown_default_executor(self, timeout: float | None = None) -> None:
             """Wait for the threads of libraries, without a timeout."""

@@ -59,7 +59,7 @@ class Fork:
         """Runs one child."""
         self.suspension = runtime.suspension
         """Counts the workers with work."""
-        self.fan = fan
+        self.fan_out = fan
         fan.widen = self.widen
         self.length = inf if fan.length is None else fan.length
         self.values: list[Json] = [ABSENT] * (fan.length or 0) if fan.on_end is None else []
@@ -70,26 +70,26 @@ class Fork:
         """Running children."""
         self.tasks: list[asyncio.Task[None]] = []
         """Tasks of the further workers, including ended ones."""
-        self.begun = 0
+        self.started = 0
         self.ended = 0
         self.suspended = 0
         """Children that wait for approvals; they count as running."""
         self.first: asyncio.Task[Any] | None = None
         """Task of the first worker while it works, so that a sibling can stop it."""
         self.stopping_first = False
-        self.spreading: asyncio.Handle | None = None
+        self.worker_start: asyncio.Handle | None = None
         self.idle: asyncio.Future[None] | None = None
         """Future of the end of all workers; created on demand."""
 
     @property
     def held_results(self) -> Iterable[object]:
         """The results so far that are in memory."""
-        return self.values or self.fan.held_results
+        return self.values or self.fan_out.held_results
 
     @property
     def at_once(self) -> float:
         """Maximum number of concurrent children."""
-        return min(self.length, self.fan.limit or inf)
+        return min(self.length, self.fan_out.limit or inf)
 
     async def join(self, in_event_loop: bool) -> FanIn:
         """Run all children and return their results.
@@ -109,8 +109,8 @@ class Fork:
             self._fail(stop)
             self.failure = stop
         finally:
-            if self.spreading is not None:
-                self.spreading.cancel()
+            if self.worker_start is not None:
+                self.worker_start.cancel()
                 self._spread_over()
         while self._busy():
             await self._stopped()
@@ -122,10 +122,10 @@ class Fork:
 
     async def _work_first(self) -> None:
         try:
-            if self.fan.series is None:
+            if self.fan_out.series is None:
                 await self._work()
             else:
-                await self._work_at_once(self.fan.series)
+                await self._work_at_once(self.fan_out.series)
         except BaseException as error:
             # Only a cancellation by a failed sibling ends here; `join` raises the sibling's error.
             if not self._stopped_by_sibling(error):
@@ -137,7 +137,7 @@ class Fork:
         """Return whether a further worker works or will; one cancelled before its start never
         does.
         """
-        coming = len(self.tasks) if self.failure is None else self.begun
+        coming = len(self.tasks) if self.failure is None else self.started
         return coming > self.ended
 
     def _stopped_by_sibling(self, error: BaseException) -> bool:
@@ -151,13 +151,13 @@ class Fork:
 
     async def _work(self, further: bool = False) -> None:
         """Run children until none is left."""
-        self.begun += further
+        self.started += further
         at, now, run, running, values = self.at, self.now, self.run, self.running, self.values
-        fan, child, ended = self.fan, self.fan.child, self.fan.on_end
+        fan, child, ended = self.fan_out, self.fan_out.child, self.fan_out.on_end
         whole = at.execution.outermost
         try:
             while True:  # a fork with an end condition keeps its concurrency
-                if whole.busy >= FAIR:
+                if whole.work_since_yield >= FAIR:
                     await at.effects.yield_(at)
                 index = self.next
                 if self.failure is not None or index >= self.length:
@@ -171,7 +171,7 @@ class Fork:
                     return
                 self.next = index + 1
                 running[index] = frame
-                whole.busy += CHILD
+                whole.work_since_yield += CHILD
                 try:
                     value = await run(frame)
                 except StateError as error:
@@ -201,7 +201,7 @@ class Fork:
 
     async def _work_at_once(self, series: Iterator[StateFrame]) -> None:
         """Run pure children one after the other, without waiting."""
-        ended, execution = self.fan.on_end, self.at.execution.outermost
+        ended, execution = self.fan_out.on_end, self.at.execution.outermost
         assert ended is not None
         frame: StateFrame | None = self.at
         while frame is not None:
@@ -213,7 +213,7 @@ class Fork:
                     value = run_pure_states(frame)  # type: ignore[arg-type]  # the engine made it
                     if value is UNFINISHED:
                         self.running[frame.index] = frame
-                        execution.busy += CHILD
+                        execution.work_since_yield += CHILD
                         value = await self.run(frame)
                         del self.running[frame.index]
                 except StateError as error:
@@ -221,14 +221,14 @@ class Fork:
                         return
                 else:
                     ended(frame, value)
-                if execution.busy >= FAIR:
+                if execution.work_since_yield >= FAIR:
                     break
 
     def _fails(self, frame: StateFrame, error: StateError) -> bool:
         """Handle the failure of a child; return whether it fails the fork."""
         self.running.pop(frame.index, None)
         self.failed += 1
-        failure = self.fan.on_failure(frame, error)
+        failure = self.fan_out.on_failure(frame, error)
         if failure is not None:
             self._fail(failure)
         return failure is not None
@@ -242,39 +242,39 @@ class Fork:
         loop = get_running_loop()
         if self.first is None:
             self.first = current_task(loop)
-        if self.fan.series or self.fan.limit == 1:
+        if self.fan_out.series or self.fan_out.limit == 1:
             return
         if self.length - self.next > (0 if self.next else 1):
             if self.suspension is not None:
                 self.suspension.enter()
-            self.spreading = loop.call_soon(self._spread, loop)
+            self.worker_start = loop.call_soon(self._spread, loop)
 
     def widen(self) -> None:
         """Start more workers after the limit was raised; called on the event loop."""
         works = self.first is not None or self._busy()
-        if works and self.spreading is None and self.failure is None:
+        if works and self.worker_start is None and self.failure is None:
             from asyncio import get_running_loop
 
             loop = get_running_loop()
             if self.suspension is not None:
                 self.suspension.enter()
-            self.spreading = loop.call_soon(self._spread, loop)
+            self.worker_start = loop.call_soon(self._spread, loop)
 
     def _spread(self, loop: asyncio.AbstractEventLoop) -> None:
         if self.failure is None and self._start_workers(loop):
-            self.spreading = loop.call_soon(self._spread, loop)
+            self.worker_start = loop.call_soon(self._spread, loop)
         else:
             self._spread_over()
 
     def _spread_over(self) -> None:
-        self.spreading = None
+        self.worker_start = None
         if self.suspension is not None:
             self.suspension.leave()
 
     def _start_workers(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Start as many workers as there are; return whether more may start after them."""
         present = len(self.tasks) - self.ended + 1
-        most = min(self.fan.limit or inf, present + self.length - self.next)
+        most = min(self.fan_out.limit or inf, present + self.length - self.next)
         for _ in range(int(min(2 * present, most)) - present):
             task = loop.create_task(self._work(further=True), name="asl-worker")
             self.tasks.append(task)
@@ -295,7 +295,7 @@ class Fork:
         for frame in self.running.values() if self.runtime.is_over() else ():
             step = frame.step if cut else None
             frame.emit((ABORTED, self.now(), frame, frame.visit, step))
-            self.fan.on_abort(frame)
+            self.fan_out.on_abort(frame)
         for task in self.tasks:
             task.cancel()
         if self.first is not None:

@@ -187,7 +187,7 @@ class LocalEffects:
         if isinstance(agent, CallbackHandler):
             self.runtime.close_later(agent.agent)
             agent = CallbackAgent(self.caller, agent.agent)
-        elif not agent.own:
+        elif not agent.is_internal:
             self.runtime.advance(frame, "Started" if target.is_activity else "Submitted", {})
         return await self.caller.invoke(frame, target, request.payload, request.options, agent)
 
@@ -247,8 +247,8 @@ class LocalEffects:
         execution = frame.execution.outermost
         frame.execution.count_work()
         if runtime.deadline is not None and isinstance(runtime.clock, VirtualClock):
-            runtime.clock.work(execution.busy * STEP)
-        execution.busy = 0
+            runtime.clock.work(execution.work_since_yield * STEP)
+        execution.work_since_yield = 0
         if runtime.in_event_loop:
             await runtime.pause(0)
         frame.now = runtime.now()

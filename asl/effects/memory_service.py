@@ -34,7 +34,7 @@ LEAST_LOOKED_AT: Final = 100
 class MemoryService(Agent):
     """Serves the requests of Memory blocks and caches."""
 
-    own = True
+    is_internal = True
 
     def __init__(self, given: Mapping[str, Memory]) -> None:
         self.memories: dict[str, Memory] = {"memory": _SharedMemory(), **given}

@@ -66,11 +66,11 @@ class ProgressReporter:
     async def follow(self, answer: Callable[..., Awaitable[Json]], *given: Any) -> Json:
         """Return an answer, after emitting the progress reported before it."""
         self.inbox.loop = await self.caller.runtime.event_loop()
-        self.call.watcher = self._take
+        self.call.on_progress = self._take
         try:
             return await answer(*given)
         finally:
-            self.call.watcher = None
+            self.call.on_progress = None
             self.inbox.empty()
 
     def _take(self, percentage: Json, message: str) -> bool:

@@ -127,7 +127,7 @@ class Timekeeper(Protocol):
 class CountedCall:
     """A counted call until its end."""
 
-    __slots__ = ("entry", "names", "shared_budgets", "time", "timekeeper", "watched")
+    __slots__ = ("entry", "limited_workflows", "names", "shared_budgets", "time", "timekeeper")
 
     def __init__(
         self,
@@ -143,7 +143,9 @@ class CountedCall:
         self.entry = entry
         self.names = names
         """Names that it counts as: its tool, and `NETWORK_REQUESTS` if it reaches the network."""
-        self.watched = {name: each for name, each in watched.items() if each != NO_TRACKING}
+        self.limited_workflows = {
+            name: each for name, each in watched.items() if each != NO_TRACKING
+        }
         """Workflows with limits."""
         self.time = 0.0
         """Start of the call."""
@@ -151,7 +153,7 @@ class CountedCall:
     @property
     def keys(self) -> list[CallKey]:
         """Keys under which it counts in each workflow."""
-        return [(workflow, names) for workflow in self.watched for names in self.names]
+        return [(workflow, names) for workflow in self.limited_workflows for names in self.names]
 
 
 class _Turn:
@@ -174,9 +176,9 @@ class RateLimiter:
 
     def __init__(self) -> None:
         self.waiting: list[_Turn] = []
-        self.mine: set[str] = set()
+        self.running_entries: set[str] = set()
         """Entries of the running calls."""
-        self.seen: set[tuple[str, str]] = set()
+        self.known_executions: set[tuple[str, str]] = set()
         """Workflows and executions of the tool calls in this run."""
         self.number = 0
 
@@ -207,16 +209,16 @@ class RateLimiter:
         self.number += 1
         entry = f"{frame.execution_id} {frame.key}#{self.number}"
         call = CountedCall(timekeeper, shared_budgets, entry, names, watched)
-        if call.watched:
+        if call.limited_workflows:
             await self._admitted(call, tool, demands)
         return call
 
     def end(self, call: CountedCall) -> None:
         """Count the end of a call."""
-        if not call.watched:
+        if not call.limited_workflows:
             return
-        self.mine.discard(call.entry)
-        for workflow, watched in call.watched.items():
+        self.running_entries.discard(call.entry)
+        for workflow, watched in call.limited_workflows.items():
             if watched.concurrent:
                 self._change(call, workflow, lambda calls, entries: entries.pop(call.entry, None))
         self._wake()
@@ -248,7 +250,7 @@ class RateLimiter:
     ) -> list[_Excess]:
         """Count a call in all enclosing workflows, unless a limit of one is exceeded."""
         taken: list[str] = []
-        for workflow in call.watched:
+        for workflow in call.limited_workflows:
             own = [each for each in demands if each.workflow == workflow]
             excess = self._take(call, workflow, own, only_look)
             if excess:
@@ -258,7 +260,7 @@ class RateLimiter:
             if not only_look:
                 taken.append(workflow)
         if not only_look:
-            self.mine.add(call.entry)
+            self.running_entries.add(call.entry)
         return []
 
     def _take(
@@ -272,10 +274,10 @@ class RateLimiter:
             )
             if found or only_look:
                 return
-            if call.watched[workflow].window:
+            if call.limited_workflows[workflow].window:
                 for names in call.names:
                     insort(calls.setdefault(SEPARATOR.join(names), []), call.time)
-            if call.watched[workflow].concurrent:
+            if call.limited_workflows[workflow].concurrent:
                 entries[call.entry] = [[SEPARATOR.join(each) for each in call.names], call.time]
 
         self._change(call, workflow, act)
@@ -286,7 +288,7 @@ class RateLimiter:
 
         def act(calls: dict[str, list[float]], entries: dict[str, list[Json]]) -> None:
             entries.pop(call.entry, None)
-            for names in call.names if call.watched[workflow].window else ():
+            for names in call.names if call.limited_workflows[workflow].window else ():
                 calls[SEPARATOR.join(names)].remove(call.time)
 
         self._change(call, workflow, act)
@@ -298,10 +300,10 @@ class RateLimiter:
         act: Callable[[dict[str, list[float]], dict[str, list[Json]]], object],
     ) -> None:
         """Change the counts of a workflow: times by names, and running calls."""
-        watched, now = call.watched[workflow], call.timekeeper.now()
+        watched, now = call.limited_workflows[workflow], call.timekeeper.now()
         own = f"{call.entry.partition(' ')[0]} "
-        first = (workflow, own) not in self.seen
-        self.seen.add((workflow, own))
+        first = (workflow, own) not in self.known_executions
+        self.known_executions.add((workflow, own))
 
         def make(kept: Json) -> Json:
             calls, entries = ({}, {}) if kept is None else (kept["calls"], kept["open"])
@@ -339,7 +341,7 @@ class RateLimiter:
                     for workflow, names in demand.around
                 )
                 if len(running) - waiting >= most:
-                    others = not self.mine.issuperset(running)
+                    others = not self.running_entries.issuperset(running)
                     yield _Excess(limit, field, now + LATER if others else inf)
                 continue
             latest = sorted(time for each in times for time in each[-most:])

@@ -180,7 +180,7 @@ def _count_events(execution: Execution) -> None:
 
 def _has_begun(execution: Execution) -> bool:
     """Return whether another process has worked on the execution."""
-    return execution.earlier is not None or bool(execution.history)
+    return execution.read_earlier_records is not None or bool(execution.history)
 
 
 def _share(
@@ -399,8 +399,8 @@ def _told(execution: Execution, listener: Listener) -> Callable[[Record], None]:
     history, follower = execution.history, open_live_history(execution)
 
     def emit(record: Record) -> None:
-        if execution.earlier is not None and execution.program.tracks_progress:
-            follower.expander.load_progress(execution.earlier([]))
+        if execution.read_earlier_records is not None and execution.program.tracks_progress:
+            follower.expander.load_progress(execution.read_earlier_records([]))
         history.extend(record)
         for event in follower.new_events():
             listener(event)

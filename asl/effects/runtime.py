@@ -399,7 +399,7 @@ class RuntimeContext:
     def close_later(self, agent: Agent) -> None:
         """Register an agent to close at the end."""
         first = self.first or self
-        if agent.holds and agent not in first._closing:
+        if agent.has_resources and agent not in first._closing:
             first._closing += (agent,)
             first.holds = True
 

@@ -28,11 +28,11 @@ class ServiceAgent(Agent):
         keeps_time: Whether it applies the timeout itself.
     """
 
-    own = needs_loop = True
+    is_internal = needs_loop = True
 
     def __init__(self, service: Service, *, keeps_time: bool = False) -> None:
         self.service = service
-        self.keeps_time = keeps_time
+        self.applies_timeout = keeps_time
 
 
 def refusal(call: Call, service: str, code: str, message: str) -> RaisedError:

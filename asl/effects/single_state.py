@@ -269,7 +269,7 @@ class _SingleStateExecution(Execution):
     """
 
     __slots__ = ()
-    recorded = False
+    has_history = False
 
 
 class _SingleState:

@@ -276,11 +276,11 @@ class TaskTokens(TaskTokenService):
                 )
             self._closed.pop(wait.token, None)
             self._open[wait.token] = wait
-        clock.outside[wait] = self.patience
+        clock.external_waits[wait] = self.patience
         try:
             yield wait
         finally:
-            del clock.outside[wait]
+            del clock.external_waits[wait]
             with self._changed:
                 self._close(wait.token, "it timed out, or its execution has ended")
                 for tasks in self._tasks.values():
@@ -424,8 +424,8 @@ class TokenWait:
         self.on_begin(worker)
 
     def _arm(self) -> None:
-        if self in self.clock.outside:
-            self.clock.outside[self] = self.service.patience
+        if self in self.clock.external_waits:
+            self.clock.external_waits[self] = self.service.patience
 
 
 OpenToken: TypeAlias = Callable[[Call], AbstractContextManager[TokenWait]]

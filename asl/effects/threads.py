@@ -28,24 +28,24 @@ class Slot:
 
     def __init__(self, places: asyncio.Semaphore) -> None:
         self.places = places
-        self.held = self.over = False
+        self.is_held = self.is_over = False
 
     async def take(self) -> None:
         """Wait for a free slot, unless the call has ended."""
         await self.places.acquire()
-        self.held = True
-        if self.over:
+        self.is_held = True
+        if self.is_over:
             self.release()
 
     def release(self) -> None:
         """Release the slot to another call."""
-        if self.held:
-            self.held = False
+        if self.is_held:
+            self.is_held = False
             self.places.release()
 
     def end(self) -> None:
         """Mark the call as ended."""
-        self.over = True
+        self.is_over = True
         self.release()
 
 

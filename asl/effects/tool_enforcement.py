@@ -37,7 +37,7 @@ class _Reaches(NamedTuple):
     `asl.engine.agent.Agent`.
     """
 
-    keeps_hosts: bool
+    enforces_hosts: bool
     opens_files: bool
 
 
@@ -45,7 +45,7 @@ def enforcement_gap(
     tool: str, agent: Agent | _Reaches, policies: Sequence[ToolPolicy]
 ) -> str | None:
     """Return why a tool cannot be held to the hosts and files of policies, None if it can."""
-    if not agent.keeps_hosts and any(each.hosts is not None for each in policies):
+    if not agent.enforces_hosts and any(each.hosts is not None for each in policies):
         return (
             f"tool {tool!r}: its connections cannot be checked: run it in a sandbox without network"
         )
@@ -158,6 +158,6 @@ def _confined(sandbox: Mapping[str, Any]) -> _Reaches:
     machine.
     """
     return _Reaches(
-        keeps_hosts=sandbox.get("Network", False) is not True,
+        enforces_hosts=sandbox.get("Network", False) is not True,
         opens_files=sandbox.get("Environment", "process") == "process",
     )

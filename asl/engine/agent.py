@@ -156,7 +156,7 @@ class Call:
     """Time at which the state times out, in epoch seconds; None for never."""
     usage: Mapping[str, Json] | None = None
     """Usage until the agent is cancelled, if the agent reports any."""
-    answered = False
+    is_complete = False
     """Whether `usage` is the usage of a complete answer that came too late."""
     cancelled = False
     """Whether the answer is no longer needed; the agent should stop."""
@@ -168,7 +168,7 @@ class Call:
     """Removes redacted data from a value."""
     listener: Callable[[str], object] | None = None
     """Receives the pieces of a streamed answer; None without a listener."""
-    watcher: Callable[[Json, str], bool] | None = None
+    on_progress: Callable[[Json, str], bool] | None = None
     """Receives progress reports and returns whether a report counts as a heartbeat; None without a
     listener."""
     slot: CallSlot | None = None
@@ -176,7 +176,7 @@ class Call:
     performer: Performer
     client_context: Json = None
     """The decoded `ClientContext` of a request for a Lambda function, None without one."""
-    _beat: Callable[[], object] | None = None
+    _on_heartbeat: Callable[[], object] | None = None
     _memory: MemoryView | None = None
     _broker: ToolBroker | None = None
     place: TurnPlace | None = None
@@ -321,8 +321,8 @@ class Call:
 
     def heartbeat(self) -> None:
         """Report that the agent is alive: restart the heartbeat timeout."""
-        if self._beat is not None:
-            self._beat()
+        if self._on_heartbeat is not None:
+            self._on_heartbeat()
 
     def report_progress(self, percent: float, message: str = "") -> None:
         """Report the progress of the work.
@@ -343,7 +343,7 @@ class Call:
             self.hide(replace_surrogates(message))[:LONGEST_MESSAGE],
         )
         self.progress = (percent, message)
-        if self.watcher is None or self.watcher(percent, message):
+        if self.on_progress is None or self.on_progress(percent, message):
             self.heartbeat()
 
     def report_chunk(self, text: str) -> None:
@@ -420,7 +420,7 @@ class Call:
     def attach(self, performer: Performer, beat: Callable[[], object] | None = None) -> None:
         """Connect the call to the runtime that performs it; *beat* takes its heartbeats."""
         self.performer = performer
-        self._beat = beat
+        self._on_heartbeat = beat
 
 
 class Agent:
@@ -435,27 +435,27 @@ class Agent:
     """Whether it runs in a thread and answers by returning."""
     needs_loop: bool = False
     """Whether it must be awaited on an event loop."""
-    real: bool = False
+    waits_outside: bool = False
     """Whether it waits for something outside (a thread, a process, the network), so that a virtual
     clock must not advance meanwhile."""
-    holds: bool = False
+    has_resources: bool = False
     """Whether it holds resources and has to be closed at the end."""
     takes_call: bool = False
     """Whether user code receives the call."""
-    own: bool = False
+    is_internal: bool = False
     """Whether it is part of the runtime: an exception in it is a bug, not the failure of a task."""
-    keeps_time: bool = False
+    applies_timeout: bool = False
     """Whether it applies the timeout itself: it may return an answer that arrived while no process
     ran."""
     direct: Callable[[Json], Awaitable[Json]] | None = None
     """Synchronous shortcut of `answer` for an agent that needs only its parameters."""
-    keeps_hosts: bool = False
+    enforces_hosts: bool = False
     """Whether it connects only to hosts that the bounds of a call allow."""
     reaches_network: bool = False
     """Whether each of its calls reaches the network."""
     opens_files: bool = False
     """Whether it may open any file of this machine without a check by the runtime."""
-    watched: bool = False
+    is_auditable: bool = False
     """Whether it is Python code, which an audit hook can watch."""
     folder: str | None = None
     """Base of relative paths; None for the current folder of this process."""
@@ -503,7 +503,7 @@ class Agent:
 class ExternalAgent(Agent):
     """An agent outside of this process, behind a connection or a pipe."""
 
-    needs_loop = real = holds = True
+    needs_loop = waits_outside = has_resources = True
 
 
 class AgentWrapper(Agent):
@@ -522,13 +522,13 @@ class AgentWrapper(Agent):
 _CALLED: Final = (
     "blocking",
     "needs_loop",
-    "real",
-    "holds",
+    "waits_outside",
+    "has_resources",
     "takes_call",
-    "keeps_hosts",
+    "enforces_hosts",
     "reaches_network",
     "opens_files",
-    "watched",
+    "is_auditable",
     "folder",
 )
 """Attributes that a wrapper copies from its agent: how it is called."""
@@ -542,7 +542,7 @@ class Openable(Protocol):
     """A factory of agents with own resources (processes, connections) in each run."""
 
     def open_agent(self, open_agents: OpenAgents) -> Agent:
-        """Return the agent of one run; agents that it needs are opened in *held* as well."""
+        """Return the agent of one run; agents that it needs are opened in *open_agents* as well."""
         ...
 
 

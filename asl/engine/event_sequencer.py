@@ -23,8 +23,17 @@ class EventThread:
     """
 
     __slots__ = (
-        "began", "entry", "failing", "fork", "handed_over", "items", "latest", "quoted", "run",
-        "succeeded", "visit",
+        "entry",
+        "failing",
+        "fork",
+        "handed_over",
+        "items",
+        "latest",
+        "quoted",
+        "run",
+        "succeeded",
+        "visit",
+        "visit_start",
     )  # fmt: skip
 
     def __init__(self, latest: int = 0) -> None:
@@ -34,7 +43,7 @@ class EventThread:
         """The latest visit, -1 before the first."""
         self.entry: Event | None = None
         """The entry event of the visit."""
-        self.began = 0.0
+        self.visit_start = 0.0
         """Time at which the visit began, as expressions see it."""
         self.fork = 0
         """Id of the event with which the latest fork began."""
@@ -132,7 +141,7 @@ class EventSequencer:
         """Return the entry event of a visit."""
         strand = self.thread(frame)
         strand.enter(visit)
-        strand.began = time
+        strand.visit_start = time
         details = {"name": step.name, "input": data}
         strand.entry = self.state_event(frame, time, step, f"{step.type}StateEntered", details)
         return strand.entry

@@ -99,9 +99,8 @@ class Execution:
     # `__init__`, which would double the cost of creating one.
     __slots__ = (
         "__dict__",
-        "busy",
         "counter",
-        "draw",
+        "draw_name",
         "emit",
         "history",
         "identity",
@@ -111,6 +110,7 @@ class Execution:
         "started",
         "usage",
         "work",
+        "work_since_yield",
     )
     program: Program
     input: Json
@@ -119,7 +119,7 @@ class Execution:
     emit: Callable[[Record], object]
     """Record one history record."""
     identity: Identity
-    draw: Callable[[], str]
+    draw_name: Callable[[], str]
     """Draws a name if the identity has none."""
     usage: UsageTotals
     ledger: Ledger | None
@@ -128,12 +128,12 @@ class Execution:
     """Counter of history events; None without a quota."""
     work: WorkMeter | None
     """Meter of the work of the current state, None before the first evaluation."""
-    busy: int
+    work_since_yield: int
     """Steps of work since it last yielded to others."""
 
     index = 0
     """Index of a child execution in its Map."""
-    earlier: Callable[[list[Any]], list[Any]] | None = None
+    read_earlier_records: Callable[[list[Any]], list[Any]] | None = None
     """Reads the records from before this process, which precede the flat history."""
     listener: Any = None
     """Receives its events; its method `within`, if any, returns the listener of an execution that a
@@ -142,7 +142,7 @@ class Execution:
     """Delivers events to the channels of the document, None without channels."""
     items = 0
     """Number of items of its Maps so far."""
-    recorded = True
+    has_history = True
     """Whether there is a history, so that a cause can refer to its events."""
     context: Mapping[str, Json] | None = None
     """Context object supplied by the caller, None for the generated one."""
@@ -169,10 +169,10 @@ class Execution:
         self.started = started
         self.history = history
         self.identity = identity
-        self.draw = draw
+        self.draw_name = draw
         self.usage = NO_USAGE
         self.ledger = self.counter = self.work = None
-        self.busy = 0
+        self.work_since_yield = 0
         return self
 
     @property
@@ -189,7 +189,7 @@ class Execution:
     def count_received(self, size: int) -> None:
         """Count the bytes of a value from outside as work and as memory."""
         self.meter().built += size
-        self.outermost.busy += size // STEP_BYTES
+        self.outermost.work_since_yield += size // STEP_BYTES
 
     def count_work(self) -> bool:
         """Count the work of the evaluations of a state and reset its meter.
@@ -198,8 +198,8 @@ class Execution:
             Whether the execution should yield to others now.
         """
         if self.work is not None:
-            self.busy += self.work.renew()
-        return self.busy >= FAIR
+            self.work_since_yield += self.work.renew()
+        return self.work_since_yield >= FAIR
 
     def count_items(self, count: int) -> None:
         """Count items of a Map.
@@ -215,8 +215,8 @@ class Execution:
 
     def complete(self, flat: list[Any]) -> None:
         """Insert the records from before this process into a flat history, once."""
-        if self.earlier is not None:
-            earlier, self.earlier = self.earlier, None
+        if self.read_earlier_records is not None:
+            earlier, self.read_earlier_records = self.read_earlier_records, None
             flat[:0] = earlier(flat)
 
     @property
@@ -224,7 +224,7 @@ class Execution:
         """Name of the execution."""
         if self.identity.name is None:
             # Plain agents read the name in threads, maybe concurrently: all get the first name.
-            name = vars(self).setdefault("drawn", self.draw())
+            name = vars(self).setdefault("drawn", self.draw_name())
             self.identity = self.identity._replace(name=name)
         return self.identity.name or ""
 

@@ -40,7 +40,7 @@ class Frame:
         "effects",
         "entered",
         "execution",
-        "forking",
+        "fork_origin",
         "index",
         "item",
         "now",
@@ -61,7 +61,7 @@ class Frame:
     index: int
     origin: Origin
     """State, visit and ordinal of the parent's effect that forked this machine."""
-    forking: Origin
+    fork_origin: Origin
     """Origin of the machines that this one is forking."""
     item: Json
     entered: float
@@ -69,7 +69,7 @@ class Frame:
     source = ""
     """Source of an item of a distributed Map."""
     _usage: UsageTotals | None = None
-    draws = (-1, 0)
+    random_draws = (-1, 0)
     """Visit of the last random draw, and the number of draws in it."""
     _performed = (-1, 0)
     """Visit of the last counted effect, and its ordinal."""
@@ -86,7 +86,7 @@ class Frame:
     destinations: Mapping[str, Any] | None = None
     """Computed paths of block outputs in the output of the latest visit
     (`asl.states.blocks.base.Destination`)."""
-    filled: Json = None
+    parameter_values: Json = None
     """Parameter values computed from data, in the machine of an included document."""
     scope: DocumentScope | None = None
     """Block settings of an included document, in the frame of its machine."""
@@ -94,9 +94,9 @@ class Frame:
     """Whether the forked machines are being stopped."""
     log: Any = None
     """Journal state of the machine (`asl.effects.journaled.log.MachineLog`)."""
-    _tried: tuple[int, dict[int, tuple[int, float]]] = (-1, {})
+    _attempts: tuple[int, dict[int, tuple[int, float]]] = (-1, {})
     """Visit of the last retry, and `attempts` in it."""
-    unsaved = (-1, 0, 0.0)
+    checkpoint_progress = (-1, 0, 0.0)
     """State of automatic checkpoints: visit of the last check, transitions since the latest
     checkpoint, and its time."""
     resumed: tuple[int, Json] | None = None
@@ -130,13 +130,13 @@ class Frame:
         made.execution, made.effects, made.step = self.execution, self.effects, machine.start
         made.data, made.now, made.variables = data, self.now, self.variables
         made.visit, made.entered = 0, self.now
-        made.parent, made.origin = self, self.forking
+        made.parent, made.origin = self, self.fork_origin
         made.index, made.item = index, item
         return made
 
     def begin_fork(self) -> None:
         """Mark the current effect as a fork, before its first child is created."""
-        self.forking = self.step, self.visit, self.ordinal
+        self.fork_origin = self.step, self.visit, self.ordinal
 
     def is_stopped(self) -> bool:
         """Whether a fork that contains this machine is being stopped."""
@@ -155,7 +155,7 @@ class Frame:
         at._replay = None
         if self.parent is not None:
             at.step, at.entered = self.parent.step, self.parent.entered
-            at._tried = at.visit, self.parent.attempts
+            at._attempts = at.visit, self.parent.attempts
         return at
 
     def frame_at(
@@ -172,7 +172,7 @@ class Frame:
         if self.parent is not None:
             at.origin = self.origin
         at._usage, at.resumed, at._replay = usage, self.resumed, WorkMeter()
-        at._tried = visit, {0: (retries, 0.0)}
+        at._attempts = visit, {0: (retries, 0.0)}
         return at
 
     @property
@@ -316,8 +316,8 @@ class Frame:
             "variables": self.variables,
             "now": self.now,
         }
-        if self.unsaved[0] >= 0:
-            position["unsaved"] = list(self.unsaved)
+        if self.checkpoint_progress[0] >= 0:
+            position["unsaved"] = list(self.checkpoint_progress)
         if self.resumed is not None and self.resumed[0] == self.visit:
             position["checkpoint"] = self.resumed[1]
         return position
@@ -334,7 +334,7 @@ class Frame:
         position = self.position()
         position["again"] = True
         if self._performed[0] == self.visit:
-            forked = getattr(self, "forking", None) == (self.step, self.visit, self.ordinal)
+            forked = getattr(self, "fork_origin", None) == (self.step, self.visit, self.ordinal)
             position["ordinal"] = self.ordinal + (failed and not forked)
         if not failed and self.retries:
             position["attempts"] = [[index, *made] for index, made in self.attempts.items()]
@@ -344,7 +344,7 @@ class Frame:
         """Discard the results of forked machines: a redrive performs the state from its beginning
         (AWS).
         """
-        self.forking = self.step, self.visit, -1
+        self.fork_origin = self.step, self.visit, -1
 
     def restore(self, position: Json) -> None:
         """Restore the machine at a position."""
@@ -358,10 +358,10 @@ class Frame:
             self._performed = self.visit, position["ordinal"] - 1
         if "attempts" in position:
             attempts = {index: (made, delay) for index, made, delay in position["attempts"]}
-            self._tried = self.visit, attempts
+            self._attempts = self.visit, attempts
         if "unsaved" in position:
             visit, transitions, latest = position["unsaved"]
-            self.unsaved = visit, transitions, latest
+            self.checkpoint_progress = visit, transitions, latest
         if "checkpoint" in position:
             self.resumed = self.visit, position["checkpoint"]
 
@@ -393,9 +393,9 @@ class Frame:
         """Return 128 bits that depend only on the execution, the visit and the number of the
         draw.
         """
-        visit, draws = self.draws
-        self.draws = self.visit, draws + 1 if visit == self.visit else 1
-        return int(digest(self.execution.id, self.path, *self.draws)[:32], 16)
+        visit, draws = self.random_draws
+        self.random_draws = self.visit, draws + 1 if visit == self.visit else 1
+        return int(digest(self.execution.id, self.path, *self.random_draws)[:32], 16)
 
     def reported_usage(self, result: Json) -> CallUsage:
         """Return the usage that a raw result reports."""
@@ -416,16 +416,16 @@ class Frame:
     @property
     def attempts(self) -> dict[int, tuple[int, float]]:
         """Number of retries and last delay of each retrier in this visit, by its index."""
-        visit, attempts = self._tried
+        visit, attempts = self._attempts
         if visit != self.visit:
             attempts = {}
-            self._tried = self.visit, attempts
+            self._attempts = self.visit, attempts
         return attempts
 
     @property
     def retries(self) -> int:
         """Number of retries of the current visit by all retriers."""
-        visit, attempts = self._tried
+        visit, attempts = self._attempts
         return sum(made for made, _ in attempts.values()) if visit == self.visit else 0
 
     def context(self, root: str, at: StateView) -> Json:

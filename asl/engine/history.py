@@ -42,7 +42,7 @@ class HistoryExpander(EventSequencer):
         super().__init__(execution)
         self.origins: dict[StateError, tuple[Frame, int, str]] = {}
         """Frame, visit and state in which each error was raised."""
-        self.explained: StateError | None = None
+        self.explained_error: StateError | None = None
         """The latest error with an `EvaluationFailed` event."""
         self.fatal = False
         """Whether an error is propagating that ends the execution without further events."""
@@ -50,11 +50,11 @@ class HistoryExpander(EventSequencer):
         """Last event of a machine that has just failed: events of the siblings that it stops follow
         it."""
         quota = execution.program.profile.quotas.history_events
-        self.most = None if quota is None or execution.express else quota - 1
+        self.event_limit = None if quota is None or execution.express else quota - 1
         """Number of events after which only the end of the execution follows."""
-        self.full = False
+        self.is_full = False
         """Whether events were left out for that reason."""
-        tracked = execution.program.tracks_progress and execution.recorded
+        tracked = execution.program.tracks_progress and execution.has_history
         self.progress = ProgressTracker(execution) if tracked else None
         """Derives progress from the records; None if nothing is tracked."""
 
@@ -90,8 +90,8 @@ class HistoryExpander(EventSequencer):
         if record[0] == kinds.TOLD:
             yield self._of_child(record)
             return
-        if self.most is not None:
-            yield from self._capped(record, self.most)
+        if self.event_limit is not None:
+            yield from self._capped(record, self.event_limit)
             return
         if self.progress is None and not self.execution.program.has_hooks:
             yield from self._fed(record)
@@ -118,7 +118,7 @@ class HistoryExpander(EventSequencer):
         """Yield the events of a record until the history is full."""
         for event in self._fed(record):
             if self.count > most:
-                self.count, self.full = most, True
+                self.count, self.is_full = most, True
                 return
             yield event
 
@@ -244,7 +244,7 @@ class HistoryExpander(EventSequencer):
         """
         at, strand = self.frame_at(frame, time, visit, variables, usage, retry), self.thread(frame)
         assert strand.entry is not None  # an attempt starts from the entered data
-        at.step, at.entered = step, strand.began
+        at.step, at.entered = step, strand.visit_start
         strand.handed_over = False
         try:
             if step.forks:
@@ -349,9 +349,9 @@ class HistoryExpander(EventSequencer):
         self, time: float, frame: Frame, visit: int, step: Step, error: StateError
     ) -> Iterator[Event]:
         """Yield the event of a failed expression, once per failure."""
-        if not isinstance(error, EvaluationFailed) or error is self.explained:
+        if not isinstance(error, EvaluationFailed) or error is self.explained_error:
             return
-        self.explained = error
+        self.explained_error = error
         details = {
             "error": error.name,
             "cause": self.cause(error, frame, visit, step.name),

@@ -29,7 +29,7 @@ class HistoryCounter:
     are counted once that sum exceeds the quota.
     """
 
-    __slots__ = ("count_events", "left", "most", "take")
+    __slots__ = ("count_events", "left", "limit", "take")
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class HistoryCounter:
         take: Callable[[Record], object],
         count_events: Callable[[], int | None] | None,
     ) -> None:
-        self.most = most
+        self.limit = most
         self.take = take
         """Receives the counted records."""
         self.left = most - ENDS
@@ -70,14 +70,14 @@ class HistoryCounter:
 
     def error(self) -> HistoryFull:
         """Return the error of an execution whose history is full."""
-        cause = f"The execution reached the maximum number of history events ({self.most})."
+        cause = f"The execution reached the maximum number of history events ({self.limit})."
         return HistoryFull(cause)
 
     def recount(self) -> None:
         """Count the actual events of the history."""
         assert self.count_events is not None
         count = self.count_events()
-        self.left = -1 if count is None else self.most - 1 - count
+        self.left = -1 if count is None else self.limit - 1 - count
 
 
 def _events_of(record: Record) -> int:

@@ -225,7 +225,7 @@ async def _next_pause(frame: Frame, performed: int) -> int:
     if performed >= most:
         hint = "give its loop a counter, or raise the bound: --quota max_effects=N"
         raise StateError("States.Runtime", f"a machine made more than {most} attempts: {hint}")
-    frame.execution.busy += EFFECT * SERIES
+    frame.execution.work_since_yield += EFFECT * SERIES
     await frame.effects.yield_(frame)
     return min(most, performed + SERIES)
 
@@ -274,7 +274,7 @@ def _error_output(frame: Frame, failure: StateError) -> Json:
 
 def _cause(frame: Frame, failure: StateError) -> str | None:
     """Return a cause in AWS's form: one of the engine names the state and its entry event."""
-    if not (frame.execution.recorded and needs_state_name(failure)):
+    if not (frame.execution.has_history and needs_state_name(failure)):
         return failure.cause
     return open_live_history(frame.execution).cause(failure)
 

@@ -46,7 +46,7 @@ class Journal(Protocol):
     tasks: dict[str, PendingCallback]
     """Callbacks found at recovery, by key of the effect."""
 
-    at_work: set[int]
+    running_locks: set[int]
     """The executions that may write in the same transaction."""
     on_fail_point: Callable[[str], object]
     """Called at named points, for tests that kill the process there."""

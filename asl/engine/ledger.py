@@ -350,12 +350,12 @@ class Ledger:
             return call
         if root.nested is None:
             root.nested = NestedCalls(root)
-        parent.below += 1
+        parent.inner_calls += 1
         begun = root.nested.begin(call, call.frame.now)
         if begun is True:
             self._admitted(call)
             return call
-        parent.below -= 1
+        parent.inner_calls -= 1
         if type(begun) is Refusal:
             raise excess_error(begun.account, begun.name, call.frame)
         return CallMustWait if begun is CallMustWait else None
@@ -371,11 +371,11 @@ class Ledger:
     def release(self, call: Reservation) -> None:
         """Release the reservation of a call."""
         now = call.frame.now
-        if call.under_way:
+        if call.is_reserved:
             nested, parent = call.root.nested, call.parent
             assert nested is not None
             assert parent is not None
-            parent.below -= 1
+            parent.inner_calls -= 1
             nested.end(call, now)
         if call.reserved:
             self._close(call)
@@ -417,7 +417,7 @@ class Ledger:
         held = call.reserved
         if held:
             self._close(call)
-        shares = held or (call.shares if call.under_way else [UNKNOWN] * len(call.accounts))
+        shares = held or (call.shares if call.is_reserved else [UNKNOWN] * len(call.accounts))
         done = 0
         try:
             for account, share in zip(call.accounts, shares, strict=False):

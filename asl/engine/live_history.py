@@ -83,4 +83,4 @@ def _events_in(execution: Execution) -> int | None:
     follower = open_live_history(execution)
     for _ in follower.new_events():
         pass
-    return None if follower.expander.full else follower.expander.count
+    return None if follower.expander.is_full else follower.expander.count

@@ -76,7 +76,7 @@ class LiveMapRun:
         """The first child executions, by index."""
         self._weights = weights
         self._source = source
-        self._fan: FanOut | None = None
+        self._fan_out: FanOut | None = None
 
     @property
     def total(self) -> int | None:
@@ -86,7 +86,7 @@ class LiveMapRun:
     @property
     def max_concurrency(self) -> int:
         """Maximum number of concurrent children."""
-        return 0 if self._fan is None else self._fan.limit
+        return 0 if self._fan_out is None else self._fan_out.limit
 
     def update(
         self, concurrency: int | None, count: float | None, percentage: float | None
@@ -102,9 +102,9 @@ class LiveMapRun:
             self.tolerance.count = count
         if percentage is not None:
             self.tolerance.percentage = percentage
-        if concurrency is not None and self._fan is not None:
-            self._fan.limit = concurrency
-            self._fan.widen()
+        if concurrency is not None and self._fan_out is not None:
+            self._fan_out.limit = concurrency
+            self._fan_out.widen()
 
     def counting(self, fan: FanOut) -> FanOut:
         """Return a fan-out that counts its children here."""
@@ -129,7 +129,7 @@ class LiveMapRun:
             self._end(child, "ABORTED")
             aborted(child)
 
-        self._fan = FanOut(
+        self._fan_out = FanOut(
             fan.length,
             next_child,
             fan.limit,
@@ -140,7 +140,7 @@ class LiveMapRun:
             held_results=fan.held_results,
             has_timeout=fan.has_timeout,
         )
-        return self._fan
+        return self._fan_out
 
     def _start(self, child: StateFrame) -> None:
         index = child.index
@@ -152,7 +152,7 @@ class LiveMapRun:
 
     def _end(self, child: StateFrame, status: str) -> None:
         index = child.index
-        if self._fan is not None and self._fan.series is not None:
+        if self._fan_out is not None and self._fan_out.series is not None:
             self._start(child)  # pure children share one frame
         for counts, weight in ((self.executions, 1), (self.items, self._weights.get(index, 1))):
             name = status.lower()

@@ -40,10 +40,10 @@ _NOTHING_DRAWN = (-1, 0)
 class ChildExecution(Execution):
     """The execution of one iteration. Its usage counts for its parent as well."""
 
-    recorded = False
+    has_history = False
     expander: HistoryExpander | None = None
     """Expands its records into events, from its first record on."""
-    latest = 0.0
+    latest_time = 0.0
     """Time of its latest record."""
 
     parent: Execution
@@ -64,19 +64,19 @@ class ChildExecution(Execution):
     @property
     def outermost(self) -> Execution:
         """The execution whose history contains the events of this one."""
-        return self.run.whole
+        return self.run.history_execution
 
     def meter(self) -> WorkMeter:
         """Return the work meter of the parent execution."""
-        self.work = self.run.whole.meter()
+        self.work = self.run.history_execution.meter()
         return self.work
 
     def count_work(self) -> bool:
         """Count the work of the child as work of the parent execution."""
         super().count_work()
-        self.run.whole.busy += self.busy
-        self.busy = 0
-        return self.run.whole.busy >= FAIR
+        self.run.history_execution.work_since_yield += self.work_since_yield
+        self.work_since_yield = 0
+        return self.run.history_execution.work_since_yield >= FAIR
 
     def events(self, record: Record) -> Iterator[Event]:
         """Yield the events of a record; the first record is preceded by the start event."""
@@ -84,7 +84,7 @@ class ChildExecution(Execution):
             self.expander = HistoryExpander(self)
             self.expander.progress = self.run.progress
             yield self.expander.start()
-        self.latest = record[1]
+        self.latest_time = record[1]
         yield from self.expander.feed(record)
 
     def end(self, status: str, details: dict[str, Json]) -> None:
@@ -92,7 +92,7 @@ class ChildExecution(Execution):
         self.count_work()
         expander, self.expander = self.expander, None  # breaks a reference cycle
         if self.listener is not None and expander is not None:
-            self.listener(expander.end(status, self.latest, details))
+            self.listener(expander.end(status, self.latest_time, details))
         self.emit = _unrecorded
 
     @property
@@ -132,7 +132,9 @@ class MapRun:
         around = frame.execution
         self.outer = around.run if isinstance(around, ChildExecution) else None
         """Enclosing run that contains this Map, None for none."""
-        self.whole: Execution = around if self.outer is None else self.outer.whole
+        self.history_execution: Execution = (
+            around if self.outer is None else self.outer.history_execution
+        )
         """Execution whose history contains the events of the children."""
         self.listener = frame.child_listener()
         """Listener of the children, None without one."""
@@ -144,7 +146,7 @@ class MapRun:
         """Derives progress from records of the children, None if progress is not tracked."""
         self.observes = emits or self.listener is not None or self.progress is not None
         """Whether records of the children are needed."""
-        self.pure = pure and not self.observes
+        self.is_pure = pure and not self.observes
         self.open: dict[int, Frame] = {}
         """Running children whose records are needed."""
         workflow_id = f"{frame.execution.workflow_id}/{label}"
@@ -161,7 +163,7 @@ class MapRun:
         """Return the state's own machine with an item, as `ItemSelector` sees it."""
         view = self.view
         view.index, view.item, view.source = index, item, source
-        view.draws = _NOTHING_DRAWN
+        view.random_draws = _NOTHING_DRAWN
         return view
 
     def child(self, index: int, data: Json, item: Json, source: str) -> Frame:
@@ -170,7 +172,7 @@ class MapRun:
         self.started_children = index + 1
         execution = ChildExecution().of(at.execution, self)
         frame = Frame().init(execution, at.effects, self.machine.start, data, at.now)
-        frame.parent, frame.origin = at, at.forking
+        frame.parent, frame.origin = at, at.fork_origin
         frame.index = execution.index = index
         execution.input, execution.started = data, at.now
         frame.item, frame.source = item, source
@@ -187,7 +189,7 @@ class MapRun:
         cost of such a child.
         """
         index = -1
-        if self.pure:
+        if self.is_pure:
             at, start = self.at, self.machine.start
             frame = self.child(0, None, None, "")
             execution = frame.execution
@@ -200,7 +202,7 @@ class MapRun:
                 frame.data = execution.input = item.input if type(item) is MapEntry else item
                 frame.now = execution.started = at.now
                 frame.item, frame.source = item, source.name
-                frame.variables, frame.draws = NO_VARIABLES, _NOTHING_DRAWN
+                frame.variables, frame.random_draws = NO_VARIABLES, _NOTHING_DRAWN
                 yield frame
         else:
             for index, item in enumerate(source):
@@ -212,12 +214,12 @@ class MapRun:
 
     def emit(self, record: Record) -> None:
         """Take a record of a child: events of its blocks go into the history of the parent."""
-        take = self.whole.child_records
+        take = self.history_execution.child_records
         if take is not None:
             take(record)
         elif self.observes or record[0] is NOTED:
             for told in self.reported_records(record):
-                self.whole.emit(told)
+                self.history_execution.emit(told)
 
     def reported_records(self, record: Record) -> Iterator[Record]:
         """Yield the records that the parent's history stores for a record of a child."""
@@ -310,7 +312,7 @@ class MapRun:
         for _, step, _, event, details in self.progress.events_after_count(at, children):
             assert step is not None  # the index of the Map itself
             path = (*at.place, step.name)
-            self.whole.emit(self._tell(at.now, beside, 0, path, event, details))
+            self.history_execution.emit(self._tell(at.now, beside, 0, path, event, details))
 
     def monitored(
         self,
@@ -320,12 +322,12 @@ class MapRun:
         source: ItemSource,
     ) -> FanOut:
         """Return a fan-out whose children are counted for the monitor of the execution, if any."""
-        monitor = self.whole.map_runs
+        monitor = self.history_execution.map_runs
         if monitor is None:
             return fan
         self.live = LiveMapRun(
             self.arn,
-            self.whole.id,
+            self.history_execution.id,
             self.identity.workflow_id or "",
             self.identity.express,
             self.at.now,
@@ -339,8 +341,8 @@ class MapRun:
 
     def finish(self, status: str) -> None:
         """Report the end of the run to the monitor; an empty status is that of a paused run."""
-        if self.live is not None and self.whole.map_runs is not None:
-            self.whole.map_runs.end(self.live, status)
+        if self.live is not None and self.history_execution.map_runs is not None:
+            self.history_execution.map_runs.end(self.live, status)
 
     def redacted_cause(self, child: Any, error: StateError) -> str:
         """Return the redacted cause of a child's failure."""

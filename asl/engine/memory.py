@@ -120,7 +120,7 @@ class MemoryView:
     def __init__(self, rights: MemoryAccess, serve: Callable[[dict[str, Json]], Json]) -> None:
         self._rights = rights
         self._serve = serve
-        self._over = False
+        self._is_closed = False
         self._keys: dict[str, dict[str, None]] = {"MemoryRead": {}, "MemoryWritten": {}}
         """Keys that were used, by name of the event that reports them."""
 
@@ -204,7 +204,7 @@ class MemoryView:
         return copy_foreign(self._asked("reads", request))
 
     def _asked(self, right: str, request: dict[str, Json]) -> Json:
-        if self._over:
+        if self._is_closed:
             raise RaisedError(
                 "States.Permissions", "the call has ended, so its memory cannot be used"
             )
@@ -214,7 +214,7 @@ class MemoryView:
 
     def end(self) -> Iterable[tuple[str, list[str]]]:
         """End the use and return the used keys, by name of the event that reports them."""
-        self._over = True
+        self._is_closed = True
         return [(event, list(keys)) for event, keys in self._keys.items() if keys]
 
 

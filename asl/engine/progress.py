@@ -197,10 +197,10 @@ class ProgressTracker:
         if block is not None:
             counted = given.get("TotalStates", len(program.machine.steps))
             self.total = sum(self.weights.values()) if self.weights else counted
-        self.passed: set[str] = set()
+        self.passed_states: set[str] = set()
         self.loaded = False
         """Whether the records from before this process have been read."""
-        self.shown = -1
+        self.shown_percentage = -1
         self.forks: dict[tuple[str, int], _Fork] = {}
         """Tracked visits, by path of the machine and visit."""
 
@@ -266,19 +266,19 @@ class ProgressTracker:
             if not event.type.endswith("StateExited") or type(name) is not str:
                 continue
             if frame.parent is None if self.names is None else name in self.names:
-                self.passed.add(name)
+                self.passed_states.add(name)
         done = (
-            sum(self.weights.get(name, 0) for name in self.passed)
+            sum(self.weights.get(name, 0) for name in self.passed_states)
             if self.names is not None
-            else len(self.passed)
+            else len(self.passed_states)
         )
         percentage = min(100, 100 * done / self.total)
-        if int(percentage) != self.shown:
-            first, self.shown = self.shown < 0, int(percentage)
+        if int(percentage) != self.shown_percentage:
+            first, self.shown_percentage = self.shown_percentage < 0, int(percentage)
             if not (first and not percentage):
                 details = {
                     "percentage": round(percentage, 3),
-                    "completed": len(self.passed),
+                    "completed": len(self.passed_states),
                 }
                 yield None, None, None, UPDATED, details
 

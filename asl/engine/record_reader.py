@@ -141,14 +141,14 @@ class RecordReader:
             return known
         parent, forking, effect, index = self._fork(path)
         visit, ordinal = map(int, effect.split("."))
-        parent.forking = forking, visit, ordinal
+        parent.fork_origin = forking, visit, ordinal
         if step is None:  # a child of a distributed Map has only block events
             forked = self._program.forked(forking, index)
             step = None if forked is None else forked.start
         frame = self._frames[path] = Frame().init(
             parent.execution, _NOBODY, step or parent.step, None, parent.now, {}
         )
-        frame.parent, frame.origin, frame.index = parent, parent.forking, index
+        frame.parent, frame.origin, frame.index = parent, parent.fork_origin, index
         return frame
 
     def _fork(self, path: str) -> tuple[Frame, Step, str, int]:

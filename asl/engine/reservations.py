@@ -109,11 +109,11 @@ class Reservation:
     """All names of the called tool."""
     categories: Collection[str] = ()
     """Categories of the tool."""
-    answered = False
+    is_complete = False
     """Whether the usage is complete although the call was cancelled."""
-    under_way = False
+    is_reserved = False
     """Whether it is a nested call that holds a reservation."""
-    below = 0
+    inner_calls = 0
     """Number of calls directly within it that run or wait."""
 
     def __init__(
@@ -205,8 +205,8 @@ class Reservation:
 
     def is_busy(self) -> bool:
         """Return whether this call, or a nested one, will end without waiting for a reservation."""
-        return not self.below or (
-            self.nested is not None and any(not each.below for each in self.nested.calls)
+        return not self.inner_calls or (
+            self.nested is not None and any(not each.inner_calls for each in self.nested.calls)
         )
 
     def account(self, state: str, result: Mapping[str, Json]) -> CallUsage:
@@ -315,14 +315,14 @@ class NestedCalls:
                     return CallMustWait
                 return share or False
             shares.append(share)  # type: ignore[arg-type]
-        call.shares, call.under_way = shares, True
+        call.shares, call.is_reserved = shares, True
         self.calls.add(call)
         self.adjust(now)
         return True
 
     def end(self, call: Reservation, now: float) -> None:
         """Release the reservation of a call and count its usage."""
-        call.under_way = False
+        call.is_reserved = False
         self.calls.discard(call)
         for used in (amounts_of(call.used), call.assumed):
             self.used = {**self.used, **add_amounts(self.used, used)}

@@ -33,7 +33,7 @@ class ValueSizes:
     """Sums the bytes of JSON values in memory, each object once."""
 
     def __init__(self, most: int) -> None:
-        self.most = most
+        self.limit = most
         self.total = 0
         """Bytes so far; the count stops beyond *most*."""
         self._seen: set[int] = set()
@@ -43,7 +43,7 @@ class ValueSizes:
         limit.
         """
         todo, seen = [values], self._seen
-        while todo and self.total <= self.most:
+        while todo and self.total <= self.limit:
             for each in todo.pop():
                 kind = type(each)
                 if kind is str:
@@ -59,7 +59,7 @@ class ValueSizes:
                     self.total += getsizeof(each)
                     if kind is not str:
                         todo.append(each.values() if kind is dict else each)
-        return self.total <= self.most
+        return self.total <= self.limit
 
 
 def bound_records(execution: Execution, now: float) -> None:

@@ -290,10 +290,10 @@ class EventFeed:
         self._reader = RecordReader(execution, (), executions.program_of(stored))
         self._expander = HistoryExpander(execution)
         self._expander.redacts = redacts
-        self._read = 0
+        self._last_step = 0
         """Number of the last step that was read."""
-        self._begun = False
-        self._live = 0
+        self._has_started = False
+        self._last_chunk = 0
         """Number of the last live chunk that was read."""
         self._chunks: set[tuple[Any, ...]] = set()
         """The reported chunks, by place, visit, attempt and index."""
@@ -313,20 +313,20 @@ class EventFeed:
     def _news(self) -> Iterator[Event]:
         executions, log, expander = self._executions, self._log, self._expander
         log.store = executions.session
-        if not self._begun:
-            self._begun = True
+        if not self._has_started:
+            self._has_started = True
             log.begin(self._reader)
             yield expander.start()
             log.store = executions.session  # the next call may come from another thread
         stored = executions.get(self._name)  # entries from before its end are read after this
-        for number, _, entries in log.read(self._read):
+        for number, _, entries in log.read(self._last_step):
             for record in log.replayed_records(entries, self._reader):
                 is_told = self._is_told(record)
                 for event in expander.feed(record):
                     if not (is_told and event.type == CHUNK):
                         yield event
                 log.store = executions.session
-            self._read = number
+            self._last_step = number
         if stored.status == "RUNNING" or stored.status == "PAUSED":
             yield from self._live_chunks(stored.number)
         if stored.status in ENDINGS and not self.is_over:
@@ -351,8 +351,8 @@ class EventFeed:
 
     def _live_chunks(self, number: int) -> Iterator[Event]:
         """Yield streamed chunks with the id 0; the history has them later."""
-        for row, chunk in chunks_after(self._executions.session, number, self._live):
-            self._live = row
+        for row, chunk in chunks_after(self._executions.session, number, self._last_chunk):
+            self._last_chunk = row
             place, visit, attempt, time, details = chunk
             if self._is_new(*place, visit, attempt, details["index"]):
                 yield Event(0, 0, time, CHUNK, tuple(place), details)

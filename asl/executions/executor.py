@@ -467,7 +467,7 @@ class Executor:
                 workers.put_needs(stored.number, result.needs)
             else:
                 workers.delete_claim(stored.number)
-        await journal.commit(in_event_loop and len(journal.at_work) > 1)
+        await journal.commit(in_event_loop and len(journal.running_locks) > 1)
         if journal.checkpoint_names:
             result.checkpoints = self.reader.checkpoints(stored)
         return result

@@ -30,27 +30,27 @@ def hold_lock(session: Session, name: str) -> Iterator[None]:
     """
     place = lock_of(name)
     session.insist_writable()
-    if place in session.at_work or not session.connection.lock(place):
+    if place in session.running_locks or not session.connection.lock(place):
         if not _takes_over(session, name, place):
             raise _busy(name)
     elif not _acquires(session, name):
         session.connection.unlock(place)
         raise _busy(name)
-    session.at_work.add(place)
+    session.running_locks.add(place)
     try:
         yield
     finally:
         try:
             session.settle(name)
         finally:
-            session.at_work.discard(place)
+            session.running_locks.discard(place)
             session.connection.unlock(place)
 
 
 def _is_held(session: Session, name: str) -> bool:
     """Return whether any process runs an execution."""
     place = lock_of(name)
-    if place in session.at_work or session.connection.is_locked(place):
+    if place in session.running_locks or session.connection.is_locked(place):
         return True
     known = find_execution(session, name)  # a worker may have taken it over without its lock
     return known is not None and Workers(session).is_owned(known.number)
@@ -77,7 +77,7 @@ def interrupted_executions(session: Session) -> list[str]:
 
 def _takes_over(session: Session, name: str, place: int) -> bool:
     """Claim an execution whose lock a fenced worker holds; return whether that succeeded."""
-    if session.worker is None or place in session.at_work:
+    if session.worker is None or place in session.running_locks:
         return False
     known = find_execution(session, name)
     return known is not None and Workers(session).take_over(known.number)

@@ -52,7 +52,7 @@ class _Live:
 
     def __init__(self, now: Callable[[], float], long: float) -> None:
         self.suspension = SuspensionMonitor(now, long)
-        self.lacking: dict[str, None] = {}
+        self.missing_bindings: dict[str, None] = {}
         self.cancellation: Cancellation | None = None
         self.task: asyncio.Task[None] | None = None
 
@@ -67,11 +67,11 @@ class _Live:
         return bound._replace(find=find)
 
     def _lack(self, what: str) -> None:
-        self.lacking[what] = None
+        self.missing_bindings[what] = None
 
     def needs(self) -> Sequence[str]:
         """Return the missing bindings of the execution."""
-        return [*self.lacking]
+        return [*self.missing_bindings]
 
 
 def _patient(find: Find, missing: Callable[[StateError], StateError | Suspension]) -> Find:
@@ -81,7 +81,7 @@ def _patient(find: Find, missing: Callable[[StateError], StateError | Suspension
         try:
             return find(target)
         except StateError as error:
-            if error.name != "States.AgentNotFound" or target.aside or target.optional:
+            if error.name != "States.AgentNotFound" or target.is_helper or target.optional:
                 raise
             raise missing(error) from None
 
@@ -116,28 +116,28 @@ class Runner:
         self.clock = clock
         self._polls = isinstance(clock, WallClock)
         """Whether other processes may use the store."""
-        self._steady = steady_seconds if self._polls else clock.now
+        self._lease_time = steady_seconds if self._polls else clock.now
         """Clock of leases in seconds: the same in all processes of a machine."""
         self.concurrency = concurrency
         self.report = report or _nothing
         self.id = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
         self._loop: asyncio.AbstractEventLoop
         self._live: dict[int, _Live] = {}
-        self._rest: dict[int, float] = {}
+        self._retry_times: dict[int, float] = {}
         """Executions that other processes hold, and the time of the next attempt."""
-        self._tried: dict[int, list[str]] = {}
+        self._missing_bindings: dict[int, list[str]] = {}
         """Missing bindings of executions at their last attempt here."""
-        self._nap: asyncio.Future[None] | None = None
+        self._idle_wait: asyncio.Future[None] | None = None
         """The future that the runner awaits while idle."""
         self._timer: asyncio.TimerHandle | None = None
-        self._until = 0.0
+        self._idle_until = 0.0
         """The latest end of the nap, in seconds since the epoch."""
         self._is_woken = False
         self._ended = asyncio.Event()
         self._is_stopping = False
-        self._beat = self._watched = self._sought = -inf
+        self._last_renewal = self._last_worker_check = self._last_stuck_check = -inf
         """Times of the last lease renewal and checks for dead workers and stuck executions."""
-        self._seen: object = None
+        self._last_change: object = None
         """The change counter of the store before the last poll."""
         self._failure: BaseException | None = None
 
@@ -161,7 +161,7 @@ class Runner:
             StoreError: The store cannot be read or written.
         """
         self._loop = asyncio.get_running_loop()
-        self.workers.register(self.id, {"pid": os.getpid()}, self._steady())
+        self.workers.register(self.id, {"pid": os.getpid()}, self._lease_time())
         try:
             self.executor.listeners.append(self.wake)
             while not self._is_stopping:
@@ -188,8 +188,8 @@ class Runner:
         self._end_nap()
 
     def _end_nap(self) -> None:
-        if self._nap is not None and not self._nap.done():
-            self._nap.set_result(None)
+        if self._idle_wait is not None and not self._idle_wait.done():
+            self._idle_wait.set_result(None)
 
     @property
     def busy(self) -> int:
@@ -208,8 +208,8 @@ class Runner:
 
     def _is_any_ready(self) -> bool:
         """Return whether an execution is due that no runner holds."""
-        ready = self.workers.ready(self.clock.now(), 1 + len(self._rest))
-        return any(number not in self._rest for number, _ in ready)
+        ready = self.workers.ready(self.clock.now(), 1 + len(self._retry_times))
+        return any(number not in self._retry_times for number, _ in ready)
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
@@ -226,36 +226,36 @@ class Runner:
 
     def _renew(self) -> None:
         """Renew the lease periodically, and fence workers that have not renewed theirs."""
-        now = self._steady()
-        if now - self._watched >= WATCH:
-            self._watched = now
+        now = self._lease_time()
+        if now - self._last_worker_check >= WATCH:
+            self._last_worker_check = now
             self.workers.fence(now)
-        if now - self._beat >= BEAT:
-            self._beat = now
+        if now - self._last_renewal >= BEAT:
+            self._last_renewal = now
             self.workers.renew(now)
             self.executor.session.flush()
 
     async def _until_something(self) -> None:
         """Wait until there may be work."""
         await asyncio.sleep(0)  # lets started tasks run
-        self._until = self._next_look()
-        self._nap = self._loop.create_future()
+        self._idle_until = self._next_look()
+        self._idle_wait = self._loop.create_future()
         self._peek()
         try:
-            await self._nap
+            await self._idle_wait
         finally:
             if self._timer is not None:
                 self._timer.cancel()
-            self._nap = None
+            self._idle_wait = None
         self._is_woken = False
 
     def _peek(self) -> None:
         """End the nap if there may be work, else schedule the next check."""
-        seconds = self._until - self.clock.now()
+        seconds = self._idle_until - self.clock.now()
         if (
             self._is_woken
             or seconds <= 0
-            or self.executor.session.connection.change_marker() != self._seen
+            or self.executor.session.connection.change_marker() != self._last_change
         ):
             self._end_nap()
         elif self._polls:
@@ -266,7 +266,7 @@ class Runner:
     def _next_look(self) -> float:
         now = self.clock.now()
         due = self.workers.next_wake(now)
-        times = [now + WATCH if self._polls else inf, *self._rest.values()]
+        times = [now + WATCH if self._polls else inf, *self._retry_times.values()]
         if due is not None:
             times.append(due)
         return min(times)
@@ -275,7 +275,7 @@ class Runner:
 
     def _look(self) -> None:
         """Start due executions, cancel others, and wake branches with an answer."""
-        self._seen = self.executor.session.connection.change_marker()
+        self._last_change = self.executor.session.connection.change_marker()
         for each in self.workers.cancellations():
             self._cancel(each)
         if any(live.suspension.ids for live in self._live.values()):
@@ -286,20 +286,25 @@ class Runner:
 
     def _claim(self) -> None:
         now, free = self.clock.now(), self.concurrency - len(self._live)
-        self._rest = {number: until for number, until in self._rest.items() if until > now}
+        self._retry_times = {
+            number: until for number, until in self._retry_times.items() if until > now
+        }
         if free <= 0:
             return
-        if not self._polls or self._steady() - self._sought >= WATCH:
-            self._sought = self._steady()
+        if not self._polls or self._lease_time() - self._last_stuck_check >= WATCH:
+            self._last_stuck_check = self._lease_time()
             for number, name, needs in self.workers.missing_bindings():
-                if self._tried.get(number) != needs and len(self._live) < self.concurrency:
+                if (
+                    self._missing_bindings.get(number) != needs
+                    and len(self._live) < self.concurrency
+                ):
                     self._begin(number, name)
-        for number, name in self.workers.ready(now, free + len(self._rest)):
+        for number, name in self.workers.ready(now, free + len(self._retry_times)):
             if len(self._live) < self.concurrency:
                 self._begin(number, name)
 
     def _begin(self, number: int, name: str) -> None:
-        if number in self._live or number in self._rest:
+        if number in self._live or number in self._retry_times:
             return
         live = self._live[number] = _Live(self.clock.now, LONG)
         live.task = asyncio.create_task(self._run(number, name, live), name="asl-execution")
@@ -318,13 +323,13 @@ class Runner:
         try:
             result = await self.executor.resume(name, self.bindings, True, None, live)
         except ExecutionBusy:
-            self._rest[number] = self.clock.now() + REST
+            self._retry_times[number] = self.clock.now() + REST
         except asyncio.CancelledError:
             if live.cancellation is None or self._is_stopping:
                 raise
             self._aborted(name, live.cancellation)
         except StoreDamaged as damage:
-            self._rest[number] = inf
+            self._retry_times[number] = inf
             self.report(name, str(damage))
         except StoreError as error:  # nothing can be recorded for any execution
             self._failure = error
@@ -335,7 +340,7 @@ class Runner:
             logging.getLogger("asl").exception("the execution %r cannot continue", name)
             self._cannot(number, name, f"internal error: {type(error).__name__}: {error}")
         else:
-            self._tried[number] = [*result.needs]
+            self._missing_bindings[number] = [*result.needs]
             self.report(name, result)
         finally:
             del self._live[number]
@@ -343,7 +348,7 @@ class Runner:
 
     def _cannot(self, number: int, name: str, reason: str) -> None:
         """Leave an execution to a runner that has its bindings."""
-        self._tried[number] = [reason]
+        self._missing_bindings[number] = [reason]
         self.workers.put_needs(number, [reason])
         self.workers.release(number)
         self.executor.session.flush()

@@ -183,7 +183,7 @@ class _Host:
 class LocalFunctionAgent(Agent):
     """A Lambda function whose code runs in processes of this machine."""
 
-    needs_loop = real = opens_files = True
+    needs_loop = waits_outside = opens_files = True
 
     def __init__(
         self,

@@ -71,11 +71,11 @@ class RuntimeApi:
     def __init__(self) -> None:
         self.answer: Future[Answer] = get_running_loop().create_future()
         """The answer to the current event."""
-        self.fetched = Event()
+        self.is_fetched = Event()
         """Set when the process has read the current event."""
         self._invocation: FunctionEvent | None = None
         self._init_error: Answer | None = None
-        self._offered = Event()
+        self._has_event = Event()
         self._connections: set[Task[None]] = set()
 
     async def start(self) -> str:
@@ -94,11 +94,11 @@ class RuntimeApi:
     def offer(self, invocation: FunctionEvent) -> None:
         """Offer the next event to the process."""
         self._invocation = invocation
-        self.fetched.clear()
+        self.is_fetched.clear()
         self.answer = get_running_loop().create_future()
         if self._init_error is not None:
             self.answer.set_result(self._init_error)
-        self._offered.set()
+        self._has_event.set()
 
     async def _connected(self, reader: StreamReader, writer: StreamWriter) -> None:
         task = current_task()
@@ -134,13 +134,13 @@ class RuntimeApi:
 
     async def _next(self, writer: StreamWriter) -> bytes:
         """Wait for the next event and return the response with it."""
-        await self._offered.wait()
+        await self._has_event.wait()
         if _is_closed(writer):
             raise ConnectionResetError
-        self._offered.clear()
+        self._has_event.clear()
         current = self._invocation
         assert current is not None
-        self.fetched.set()
+        self.is_fetched.set()
         headers = {
             "Lambda-Runtime-Aws-Request-Id": current.request_id,
             "Lambda-Runtime-Deadline-Ms": str(int((time.time() + current.timeout) * 1000)),

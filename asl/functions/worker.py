@@ -86,7 +86,7 @@ class Worker:
         """
         self.api.offer(invocation)
         limit = invocation.timeout + (0.0 if self.served else INIT_LIMIT)
-        fetched = await self._first(self.api.fetched.wait(), limit)
+        fetched = await self._first(self.api.is_fetched.wait(), limit)
         if fetched:
             await self._first(self.api.answer, invocation.timeout)
         if self.api.answer.done():
@@ -98,7 +98,7 @@ class Worker:
                 f"RequestId: {invocation.request_id} Error: Task timed out after "
                 f"{invocation.timeout:.2f} seconds",
             )
-        if self.served and not self.api.fetched.is_set():
+        if self.served and not self.api.is_fetched.is_set():
             raise UnreadEvent
         return _failure(
             "Runtime.ExitError",

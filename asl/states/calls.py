@@ -32,7 +32,7 @@ def is_function(name: str) -> bool:
 class Target:
     """The target of a call: an agent or a resource; made when the program is compiled."""
 
-    __slots__ = ("aside", "base", "kind", "label", "name", "optional", "pattern", "state")
+    __slots__ = ("base", "is_helper", "kind", "label", "name", "optional", "pattern", "state")
 
     def __init__(
         self, kind: str, name: str, state: str, *, aside: bool = False, optional: bool = False
@@ -41,7 +41,7 @@ class Target:
         """`agent` or `resource`."""
         self.name = name
         self.state = state
-        self.aside = aside
+        self.is_helper = aside
         """Whether it is a helper of the agent, such as a validator; mocks do not replace it."""
         self.optional = optional
         """Whether the state continues if nothing is bound to the name."""
@@ -80,7 +80,7 @@ class CallPart(NamedTuple):
     """Identifies the call; the same in every attempt of the visit."""
     attempt: int
     """1 for the first attempt."""
-    began: float
+    start: float
     """Start of the attempt in epoch seconds."""
 
 
@@ -96,7 +96,6 @@ class CallOptions:
     """
 
     __slots__ = (
-        "began",
         "blocks",
         "credentials",
         "enclosing",
@@ -104,6 +103,7 @@ class CallOptions:
         "part",
         "repeats",
         "shared",
+        "start",
         "state",
         "timeout",
     )  # fmt: skip
@@ -121,7 +121,7 @@ class CallOptions:
         self.state = state
         self.credentials = credentials
         self.part = part
-        self.began = None if part is None else part.began
+        self.start = None if part is None else part.start
         """Start of the call in epoch seconds; None for now."""
         self.repeats = False
         """Whether the attempt may repeat the call in its remaining time."""
@@ -134,7 +134,7 @@ class CallOptions:
     def copy(self) -> "CallOptions":
         """Return a copy that may be changed."""
         made = CallOptions(self.timeout, self.heartbeat, self.state, self.credentials, self.part)
-        made.began, made.repeats, made.blocks = self.began, self.repeats, dict(self.blocks)
+        made.start, made.repeats, made.blocks = self.start, self.repeats, dict(self.blocks)
         made.enclosing = self.enclosing
         return made
 
@@ -145,9 +145,9 @@ class CallOptions:
 
     def left(self, now: float) -> float | None:
         """Return the remaining seconds at *now* (epoch seconds); None for no limit."""
-        if self.timeout is None or self.began is None:
+        if self.timeout is None or self.start is None:
             return self.timeout
-        return self.began + self.timeout - now
+        return self.start + self.timeout - now
 
     def cause(self, what: str, seconds: float | None) -> str | None:
         """Return the cause of a timeout of *seconds*, in which there was no *what*."""

@@ -86,11 +86,11 @@ def automatic(written: Mapping[str, Json]) -> AfterTransition | None:
     is_due = _due(written.get("Every", "state"))
 
     async def between(frame: StateFrame) -> None:
-        visit, transitions, latest = frame.unsaved
+        visit, transitions, latest = frame.checkpoint_progress
         if visit == frame.visit:
             return
         if visit < 0:  # at its first state, or after a resume
-            frame.unsaved = frame.visit, 0, frame.now
+            frame.checkpoint_progress = frame.visit, 0, frame.now
             return
         if is_due(transitions + 1, frame.now - latest):
             data = frame.data
@@ -98,9 +98,9 @@ def automatic(written: Mapping[str, Json]) -> AfterTransition | None:
                 None, storage, lifetime, frame.step.name, lambda record: data
             )
             await frame.effects.checkpoint(frame, saving)
-            frame.unsaved = frame.visit, 0, frame.now
+            frame.checkpoint_progress = frame.visit, 0, frame.now
         else:
-            frame.unsaved = frame.visit, transitions + 1, latest
+            frame.checkpoint_progress = frame.visit, transitions + 1, latest
 
     return between
 

@@ -82,7 +82,7 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
                 on_failure=failures.failed,
                 on_end=results.add_output,
                 on_abort=results.add_abort,
-                series=children if run.pure else None,
+                series=children if run.is_pure else None,
                 held_results=results.held_results,
                 has_timeout=express and compiler.profile.quotas.express_seconds is not None,
             )

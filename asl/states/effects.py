@@ -93,7 +93,7 @@ class CheckpointRequest(NamedTuple):
 class Workload(Protocol):
     """The work counters of an execution, as effects see them."""
 
-    busy: int
+    work_since_yield: int
     """Steps of work since the last yield to other tasks."""
 
     @property
@@ -143,12 +143,12 @@ class StateFrame(ExpressionFrame, Protocol):
     """The streamed answer of the latest agent while guardrails hold it back, otherwise None."""
     destinations: Mapping[str, Any] | None
     """Computed output paths of the latest visit's blocks (`asl.states.blocks.base.Destination`)."""
-    filled: Json
+    parameter_values: Json
     scope: DocumentScope | None
     """The blocks of an included document, in the frame of its machine."""
     stops_children: bool
     """Whether the children of this machine are being stopped."""
-    unsaved: tuple[int, int, float]
+    checkpoint_progress: tuple[int, int, float]
     """Automatic checkpoints: latest visit considered, transitions since the last one, its time."""
 
     @property
@@ -371,7 +371,7 @@ class DistributedRun(Protocol):
 
     arn: str
     id: str
-    pure: bool
+    is_pure: bool
     """Whether its children have no effects and emit no events."""
     started_children: int
     """Number of started children, unless they are pure."""

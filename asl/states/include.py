@@ -37,7 +37,7 @@ def compile_include(compiler: Compiler, step: Step) -> None:
 
         def child(index: int) -> StateFrame:
             made = frame.child(index, machine, shared)
-            made.scope, made.filled = scope, machine.filled
+            made.scope, made.parameter_values = scope, machine.filled
             return made
 
         joined = await frame.effects.fan_out(frame, FanOut(1, child))

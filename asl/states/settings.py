@@ -40,7 +40,7 @@ class BlockSettings:
         return absent if found is None else found is True
 
     def choice(self, field: str, choices: Collection[str]) -> str | None:
-        """Return one of *words*.
+        """Return one of *choices*.
 
         Raises:
             StateError: The value is another one.
@@ -78,7 +78,7 @@ class BlockSettings:
         return found
 
     def names(self, field: str, choices: Collection[str]) -> list[str] | None:
-        """Return a list of different names of *among*."""
+        """Return a list of different names of *choices*."""
         found: list[str] | None = self._read(
             field,
             lambda value: (
@@ -92,7 +92,7 @@ class BlockSettings:
         return found
 
     def count(self, field: str, maximum: int | None = None) -> int | None:
-        """Return a whole number from 1, up to *most* if given."""
+        """Return a whole number from 1, up to *maximum* if given."""
         found = self._read(
             field,
             lambda value: (
@@ -104,7 +104,7 @@ class BlockSettings:
         return None if found is None else int(found)
 
     def number(self, field: str, minimum: float, maximum: float) -> float | None:
-        """Return a number from *least* to *most*."""
+        """Return a number from *minimum* to *maximum*."""
         found: float | None = self._read(
             field,
             lambda value: is_number(value) and minimum <= value <= maximum,

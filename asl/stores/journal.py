@@ -102,7 +102,7 @@ class StoreJournal(Log):
         super().__init__(store, number)
         self.name = name
         """The name of the execution, for messages."""
-        self.at_work, self.on_fail_point = store.at_work, store.on_fail_point
+        self.running_locks, self.on_fail_point = store.running_locks, store.on_fail_point
         self.commit_soon: Callable[[], object] = store.flush_soon
         self.found = 0
         """The number of steps found at recovery."""
@@ -113,7 +113,7 @@ class StoreJournal(Log):
         self.recorded: dict[str, int] = {}
         self.child_starts: dict[str, Json] = {}
         self.redrive_counts: dict[str, tuple[int, float | None]] = {}
-        self._life: tuple[int, float | None] = 0, None
+        self._redrive_state: tuple[int, float | None] = 0, None
         """Number of redrives, and time of the latest, at the record read last."""
         self.visits = 0
         """Number of states that the top machine has entered."""
@@ -124,7 +124,7 @@ class StoreJournal(Log):
         """Whether there may be requests."""
         self._started: dict[str, str] = {}
         """Names of the started executions, by key of the effect."""
-        self._decided: set[str] = set()
+        self._unused_decisions: set[str] = set()
         """Decided requests whose decision the execution has not used."""
         self.checkpoint_names: list[tuple[str, str]] = []
         self.paused = False
@@ -132,8 +132,8 @@ class StoreJournal(Log):
         """Returns the program of a document by its hash."""
         self.reader_session: Callable[[], Session] | None = None
         """Returns the session of the thread that reads the records found at recovery."""
-        self._standing: tuple[Json, str] | None = None
-        self._has_shown = False
+        self._final_position: tuple[Json, str] | None = None
+        self._has_live_chunks = False
         self.watched: int | None = None
         """The execution whose cancellation ends this one, None if a runner watches it."""
         self.cancellation: tuple[str | None, str | None] | None = None
@@ -182,7 +182,7 @@ class StoreJournal(Log):
             if key.endswith(STARTED):
                 self._started[key.removesuffix(STARTED)] = answer[0]
         decisions = requests.find_decisions(store, requests.OF_EXECUTION, number)
-        self._decided = set(decisions)
+        self._unused_decisions = set(decisions)
         self.answers |= dict(decisions.values())
 
     def _count(self, path: str, record: Json) -> None:
@@ -193,11 +193,11 @@ class StoreJournal(Log):
         elif path == WHOLE_PATH:
             details = record[-1]["json"]
             if "redriveCount" in details:
-                self._life = details["redriveCount"], record[1]
+                self._redrive_state = details["redriveCount"], record[1]
         elif known == 0 and record[0] != TOLD:
             self.child_starts[path] = read_beginning(record)
             if record[0] == STRETCH and record[3] is None:
-                self.redrive_counts[path] = self._life
+                self.redrive_counts[path] = self._redrive_state
 
     def program(self, document: str) -> Program:
         """Return the program of a document of the execution, by its hash."""
@@ -231,7 +231,7 @@ class StoreJournal(Log):
 
     def put_final_position(self, position: Json, kept: str) -> None:
         """Set the position of the top machine to record if the execution does not succeed."""
-        self._standing = position, kept
+        self._final_position = position, kept
 
     def put_answer(self, key: str, answer: Json) -> int:
         """Record an answer and return its size in bytes."""
@@ -295,8 +295,8 @@ class StoreJournal(Log):
             Whether it is a decision that is not in the journal yet.
         """
         requests.take_answer(self.store, id)
-        is_new = id in self._decided
-        self._decided.discard(id)
+        is_new = id in self._unused_decisions
+        self._unused_decisions.discard(id)
         return is_new
 
     def drop_request(self, request: ApprovalRequest) -> None:
@@ -308,7 +308,7 @@ class StoreJournal(Log):
         """Return the decision on a request, None without one; it may come at any time."""
         found = requests.find_decisions(self.store, requests.BY_ID, request.id)
         for id, (_, decided) in found.items():
-            self._decided.add(id)
+            self._unused_decisions.add(id)
             return decided
         return None
 
@@ -352,7 +352,7 @@ class StoreJournal(Log):
             result: The result.
             until: Epoch second at which the pause ends at the latest; None for no such time.
         """
-        if self._has_shown:
+        if self._has_live_chunks:
             log.drop_chunks(self.store, self.number)
         if result.status == "PAUSED":
             Workers(self.store).put_timer(self.number, result.wake)
@@ -371,8 +371,8 @@ class StoreJournal(Log):
     ) -> None:
         """Record the end of the execution; a successful one cannot continue."""
         store, number = self.store, self.number
-        if status != "SUCCEEDED" and self._standing is not None:
-            position, kept = self._standing
+        if status != "SUCCEEDED" and self._final_position is not None:
+            position, kept = self._final_position
             self.put_position("", position, kept)
         store.write(END, status, ended, store.values.pack(encode(output)), error, cause, number)
         self.close_requests()
@@ -397,7 +397,7 @@ class StoreJournal(Log):
 
     def show(self, chunk: Json) -> None:
         """Publish a streamed chunk to followers of the execution, before it is recorded."""
-        self._has_shown = True
+        self._has_live_chunks = True
         log.put_chunk(self.store, self.number, chunk)
 
     # Cancellation

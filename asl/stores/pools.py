@@ -103,14 +103,14 @@ class StoreBudgets:
         An execution that is not in the store yet counts as running.
         """
         session, names = self.session, (holder.id, holder.name)
-        if any(lock_of(name) in session.at_work for name in names):
+        if any(lock_of(name) in session.running_locks for name in names):
             return True
         found = [each for name in names if (each := find_execution(session, name)) is not None]
         top = find_execution(session, top_of(session, found[0].name)) if found else None
         if top is None:
             return True
         place = lock_of(top.name)
-        if place in session.at_work:
+        if place in session.running_locks:
             return True
         return session.connection.is_locked(place) and not Workers(session).is_fenced(top.number)
 

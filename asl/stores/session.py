@@ -55,16 +55,16 @@ class Session:
         self.values = StoredValues(self)
         self.worker: str | None = None
         """Id of the worker of this session (`asl.stores.workers`), None for none."""
-        self.at_work: set[int] = set()
+        self.running_locks: set[int] = set()
         """Locks of the executions that this thread runs."""
         self._writes: list[Write] = []
-        self._ending: list[Callable[[], Iterable[Write]]] = []
+        self._final_writes: list[Callable[[], Iterable[Write]]] = []
         self._flushing: GroupCommit | None = None
         self._reads_written = False
-        self._ended: str | None = None
+        self._end_reason: str | None = None
         """Why the session accepts no more writes (the last ones may be lost); None while it
         does."""
-        self._begun: set[str] = set()
+        self._new_names: set[str] = set()
         """Names of the new executions among the pending changes."""
 
     # Life cycle
@@ -86,7 +86,7 @@ class Session:
         if self.connection.is_closed:
             return
         try:
-            if self._ended is None:
+            if self._end_reason is None:
                 self.flush()
         finally:
             self.connection.close()
@@ -156,26 +156,26 @@ class Session:
 
     def write_at_last(self, end: Callable[[], Iterable[Write]]) -> None:
         """Add a function that computes the last changes of the next transaction."""
-        self._ending.append(end)
+        self._final_writes.append(end)
 
     def begin(self, name: str) -> None:
         """Note that a new execution of this name is among the pending changes.
 
         The caller holds the lock of its name, and calls `settle` before releasing it.
         """
-        self._begun.add(name)
+        self._new_names.add(name)
 
     def settle(self, name: str) -> None:
         """Write pending changes if they create an execution of this name."""
-        if name in self._begun:
+        if name in self._new_names:
             self.flush()
 
     def _gathered(self) -> list[Write]:
         """Remove and return the pending changes."""
-        self._begun.clear()
+        self._new_names.clear()
         self.values.committed()
         gathered, self._writes = self._writes, []
-        ending, self._ending = self._ending, []
+        ending, self._final_writes = self._final_writes, []
         gathered += [write for end in ending for write in end()]
         return gathered
 
@@ -186,16 +186,16 @@ class Session:
             LeaseLost: The lease of this worker expired.
             StoreError: The changes cannot be written.
         """
-        if self._ended is not None:
-            kind = LeaseLost if self._ended == FENCED else StoreError
-            raise kind(f"{self.place}: {self._ended}")
+        if self._end_reason is not None:
+            kind = LeaseLost if self._end_reason == FENCED else StoreError
+            raise kind(f"{self.place}: {self._end_reason}")
         writes = self._gathered()
         if not writes:
             return
         try:
             self.connection.commit(writes, None if self.worker is None else self._check_lease)
         except StoreContradicted:
-            self._ended = CONTRADICTED
+            self._end_reason = CONTRADICTED
             raise
         except LeaseLost:
             raise
@@ -203,7 +203,7 @@ class Session:
             self._writes = writes + self._writes
             raise
         except BaseException:  # an interrupt: the commit may have happened or not
-            self._ended = INTERRUPTED
+            self._end_reason = INTERRUPTED
             raise
 
     def flush_soon(self) -> GroupCommit:
@@ -237,7 +237,7 @@ class Session:
     def _check_lease(self) -> None:
         """Raise LeaseLost within a transaction of a fenced worker."""
         if not self.connection.select(LEASE, (self.worker,)):
-            self._ended = FENCED
+            self._end_reason = FENCED
             raise LeaseLost(f"{self.place}: {FENCED}")
 
     @contextmanager

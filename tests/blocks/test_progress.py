@@ -94,7 +94,7 @@ def test_progress_costs_nothing_without_the_block() -> None:
     """A report is a sign of life, as ever; no event tells of it."""
 
     def work(parameters: Json, call: asl.Call) -> Json:
-        assert call.watcher is None
+        assert call.on_progress is None
         call.report_progress(50, "half")
         assert call.progress == (50, "half")
         return 1

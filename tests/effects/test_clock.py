@@ -19,7 +19,7 @@ pytestmark = pytest.mark.quick
 class Threaded(Agent):
     """An agent whose library works in the event loop's own threads."""
 
-    needs_loop = real = True
+    needs_loop = waits_outside = True
 
     async def answer(self, payload: Any, call: Any) -> Any:
         return await asyncio.to_thread(sum, payload)

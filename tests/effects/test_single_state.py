@@ -315,7 +315,7 @@ def test_an_agent_that_holds_something_is_closed() -> None:
     """Programs and connections do not outlive the test."""
 
     class Held(Agent):
-        holds = True
+        has_resources = True
         closed = False
 
         async def answer(self, payload: Any, call: Any) -> Any:

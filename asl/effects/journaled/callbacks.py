@@ -172,7 +172,7 @@ class DurableCallback:
 class DurableCallbackAgent(Agent):
     """A handler that passes a request on, once, and the wait for the answer to its token."""
 
-    needs_loop = keeps_time = True
+    needs_loop = applies_timeout = True
 
     def __init__(self, caller: Caller, callback: DurableCallback, handler: Agent) -> None:
         self.caller = caller

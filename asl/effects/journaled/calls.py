@@ -46,11 +46,11 @@ class JournaledCalls:
         """
         started = self.journal.answers.get(call.at.key + STARTED)
         if started is not None and options.timeout is not None:
-            options.began = max(started[1], self.execution.redriven or 0.0)
-            call.deadline = options.began + options.timeout
+            options.start = max(started[1], self.execution.redriven or 0.0)
+            call.deadline = options.start + options.timeout
         deadline = self.recorded_value(call.at.key + DEADLINE)
         if deadline is not None and options.timeout is not None:
-            options.began, call.deadline = deadline - options.timeout, deadline
+            options.start, call.deadline = deadline - options.timeout, deadline
             if self.runtime.now() >= deadline:  # the agent is not called
                 raise mark_usage_unknown(
                     RaisedError("States.Timeout", options.cause("answer", options.timeout))
@@ -61,14 +61,14 @@ class JournaledCalls:
     def _keep_beginning(self, frame: Frame, call: Call, options: CallOptions) -> None:
         """Record the start of an attempt, or find the recorded one."""
         log = log_of(frame)
-        if options.began is None:
-            options.began = self.runtime.now()
+        if options.start is None:
+            options.start = self.runtime.now()
             if log.attempt is not None and log.attempt[:2] == (frame.visit, frame.retries):
-                options.began = log.attempt[2]
+                options.start = log.attempt[2]
                 if options.timeout is not None:
-                    call.deadline = options.began + options.timeout
+                    call.deadline = options.start + options.timeout
         assert log.side_data is not None
-        log.side_data["began"] = options.began
+        log.side_data["began"] = options.start
 
     def record_unshown_text(self, frame: Frame, said: str | None) -> None:
         """Record streamed text that may not be shown yet with the answer."""
@@ -99,7 +99,7 @@ class JournaledCalls:
         log, journal = log_of(frame), self.journal
         size = journal.put_answer(key, value)
         log.weight += size
-        self.answers.kept += size
+        self.answers.stored_size += size
         journal.put_spending(write_spending(self.execution))
         await journal.commit(self.answers.shares)
         journal.on_fail_point("answer.put")

@@ -61,7 +61,7 @@ class JournaledChildren:
     async def await_job(self, waiting: OpenToken, call: Call, job: Job) -> JobEnd:
         """Return the result of a job, or the answer to the token of its state, and record it."""
         request = Handover(call.target, job.payload, job.options)
-        task = new_callback(call.at, request, TOKEN, job.began)
+        task = new_callback(call.at, request, TOKEN, job.start)
         task.last_heartbeat = None  # heartbeats of a job are optional
         task = await self.tasks.open_callback(call.at, task)
         with self.tasks.settle(task):

@@ -84,17 +84,17 @@ class JournaledEffects:
     def begin(self, frame: Frame, step: Step, data: Json) -> Awaitable[Json] | None:
         """Start a call that needs only its parameters; None for other calls."""
         if not (
-            self.answers.fresh and self.runtime.in_event_loop and self.caller.budget_gate is None
+            self.answers.is_new and self.runtime.in_event_loop and self.caller.budget_gate is None
         ):
             return None
         log, journal, shares = log_of(frame), self.journal, self.answers.shares
         if shares:
             if not (log.must_commit or self.answers.is_free(log)):
                 return None
-        elif self.answers.unshared == PATIENCE:
+        elif self.answers.own_commits == PATIENCE:
             return None
         else:
-            self.answers.unshared += 1
+            self.answers.own_commits += 1
             self.answers.prepare(frame, log)
             journal.flush()
         try:
@@ -205,7 +205,7 @@ class JournaledEffects:
         """
         if fan.is_concurrent:
             await self.runtime.event_loop()
-        log, run, before = log_of(frame), self.inner.fan_out, self.answers.kept
+        log, run, before = log_of(frame), self.inner.fan_out, self.answers.stored_size
         joined: FanIn | None = None
 
         async def join(frame: Frame) -> None:
@@ -220,7 +220,7 @@ class JournaledEffects:
             log.forks = f"{frame.key}[", True
             joined = await run(frame, fan)
             frame.now = now
-        log.weight += self.answers.kept - before
+        log.weight += self.answers.stored_size - before
         return joined
 
     async def request(self, frame: Frame, question: RequestContent) -> Json:
@@ -320,7 +320,7 @@ class JournaledEffects:
             frame, new_callback(frame, request, kind, self.runtime.now())
         )
         if options is not None:
-            options.began = task.created
+            options.start = task.created
         kept = DurableCallback(self.tasks, task, options)
         answers = durable_agent(self.caller, kept, agent)
         try:

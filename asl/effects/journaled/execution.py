@@ -57,8 +57,8 @@ LOOK = 0.5
 class JournaledExecution:
     """Records an execution in its journal (protocol `ExecutionPersistence`)."""
 
-    _looking: TimerHandle | None = None
-    _showing: TimerHandle | None = None
+    _cancellation_timer: TimerHandle | None = None
+    _chunk_timer: TimerHandle | None = None
 
     def __init__(self, answers: JournaledResults, effects: LocalEffects, frame: Frame) -> None:
         """Attach the journal and restore the top machine."""
@@ -76,7 +76,7 @@ class JournaledExecution:
             with journal.reading():
                 read_spending(journal.spending, execution)
         if journal.recorded:
-            execution.earlier = lambda flat: _earlier(journal, execution, flat)
+            execution.read_earlier_records = lambda flat: _earlier(journal, execution, flat)
         if self.runtime.in_event_loop:
             self._look_later()
         with journal.reading():
@@ -99,14 +99,14 @@ class JournaledExecution:
             if self.journal.is_cancelled():
                 task.cancel()
             else:
-                self._looking = loop.call_later(LOOK, look)
+                self._cancellation_timer = loop.call_later(LOOK, look)
 
-        self._looking = loop.call_later(LOOK, look)
+        self._cancellation_timer = loop.call_later(LOOK, look)
         self.runtime.holds = True
 
     def close(self) -> None:
         """Stop checking for a cancellation."""
-        for timer in (self._looking, self._showing):
+        for timer in (self._cancellation_timer, self._chunk_timer):
             if timer is not None:
                 timer.cancel()
 
@@ -149,14 +149,14 @@ class JournaledExecution:
         assert frame.parent is not None
         within, owes = frame.parent.log.forks
         log = frame.log = MachineLog(f"{within}{frame.index}]", owes)
-        if not self.answers.fresh:
+        if not self.answers.is_new:
             outcome = self.journal.answers.pop(log.path, None)
             if outcome is not None:
                 return self.answers.recorded_answer("child", log.path, outcome, frame)
             with self.journal.reading():
                 self._recover(frame, log)
-        if frame.filled is not None and not self.journal.recorded.get(log.path):
-            self.journal.put_filled(log.path, frame.filled)
+        if frame.parameter_values is not None and not self.journal.recorded.get(log.path):
+            self.journal.put_filled(log.path, frame.parameter_values)
         try:
             value = await interpret_in_time(self.runtime, frame)
         except StateError as error:
@@ -182,7 +182,7 @@ class JournaledExecution:
         if not (log.has_start or log.records):
             return False
         position, kept = self._standing(frame, log, failed)
-        self.answers.kept += self.journal.put_position(log.path, position, kept)
+        self.answers.stored_size += self.journal.put_position(log.path, position, kept)
         self.journal.on_fail_point("position.put")
         log.note_position()
         return True
@@ -235,7 +235,7 @@ class JournaledExecution:
     def _write(self, log: MachineLog, record: Record) -> None:
         """Write a record unless it is written already, and pass it to the history."""
         number, log.records = log.records, log.records + 1
-        if self.answers.fresh or number >= self.journal.recorded.get(log.path, 0):
+        if self.answers.is_new or number >= self.journal.recorded.get(log.path, 0):
             if self.paused:
                 self.paused = False
                 self.effects.tell(self.top, RESUMED)
@@ -250,7 +250,7 @@ class JournaledExecution:
                 if record[0] is EXITED and self._is_outcome(log, record):
                     size = log.write_last(self.journal, record)
                     log.weight += size
-                    self.answers.kept += size
+                    self.answers.stored_size += size
                 else:
                     log.write(self.journal, record)
 
@@ -261,14 +261,14 @@ class JournaledExecution:
             return
         place = [*frame.place, step.name]
         self.journal.show([place, visit, frame.retries, time, details])
-        if self._showing is None:
+        if self._chunk_timer is None:
             from asyncio import get_running_loop
 
-            self._showing = get_running_loop().call_later(SHOWN, self._show_all)
+            self._chunk_timer = get_running_loop().call_later(SHOWN, self._show_all)
             self.runtime.holds = True
 
     def _show_all(self) -> None:
-        self._showing = None
+        self._chunk_timer = None
         self.journal.commit_soon()
 
     def _is_outcome(self, log: MachineLog, exited: Record) -> bool:

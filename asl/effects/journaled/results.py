@@ -67,10 +67,10 @@ class JournaledResults:
         caller: Calls the agents of the execution.
     """
 
-    unshared = PATIENCE
+    own_commits = PATIENCE
     """Commits for this execution alone since it last yielded; initially at the limit, so that
     executions that start together share commits."""
-    kept = 0
+    stored_size = 0
     """Size of all answers and positions of the execution so far."""
 
     def __init__(self, journal: Journal, execution: Execution, caller: Caller) -> None:
@@ -78,7 +78,7 @@ class JournaledResults:
         self.execution = execution
         self.caller = caller
         self.runtime = caller.runtime
-        self.fresh = not (journal.positions or journal.answers or journal.recorded)
+        self.is_new = not (journal.positions or journal.answers or journal.recorded)
         """Whether the journal was empty."""
 
     async def perform_once(
@@ -89,7 +89,7 @@ class JournaledResults:
         *given: Any,
         metered: bool = False,
     ) -> Json:
-        """Perform an effect of the machine *at*, or return its recorded result.
+        """Perform an effect of the machine *frame*, or return its recorded result.
 
         Args:
             frame: The machine.
@@ -99,7 +99,7 @@ class JournaledResults:
         """
         log, journal = log_of(frame), self.journal
         key = frame.next_effect(log.path)
-        if not self.fresh:
+        if not self.is_new:
             answer = journal.answers.pop(key, None)
             if answer is not None:
                 return self.recorded_answer(kind, key, answer, frame)
@@ -140,7 +140,7 @@ class JournaledResults:
         return self.runtime.in_event_loop and (
             bool(self.runtime.forks)
             or self.runtime.first is not None
-            or len(self.journal.at_work) > 1
+            or len(self.journal.running_locks) > 1
         )
 
     def is_free(self, log: MachineLog) -> bool:
@@ -149,9 +149,9 @@ class JournaledResults:
 
     async def _let_others_run(self) -> None:
         """Yield periodically, because a single machine never waits otherwise."""
-        self.unshared += 1
-        if self.unshared > PATIENCE:
-            self.unshared = 0
+        self.own_commits += 1
+        if self.own_commits > PATIENCE:
+            self.own_commits = 0
             if self.runtime.in_event_loop:
                 await self.runtime.pause(0)
 
@@ -173,8 +173,8 @@ class JournaledResults:
         """Record the position of a machine."""
         position = frame.position()
         position |= {"records": log.stretch, "usage": write_usage(frame.usage)}
-        kept = None if self.fresh else frame.visit_key
-        self.kept += self.journal.put_position(log.path, position, kept)
+        kept = None if self.is_new else frame.visit_key
+        self.stored_size += self.journal.put_position(log.path, position, kept)
         log.note_position()
         self.journal.on_fail_point("position.put")
 
@@ -202,7 +202,7 @@ class JournaledResults:
         if key is not log.path:
             log.note_answer(journal.latest, value)
         log.weight += size
-        self.kept += size
+        self.stored_size += size
         journal.on_fail_point("answer.put")
         if self.shares:
             journal.commit_soon()
@@ -230,7 +230,7 @@ class JournaledResults:
             frame.note(event, details)
         frame.now = now
         log_of(frame).weight += size
-        self.kept += size
+        self.stored_size += size
         if failure is not None:
             raise failure
         return value

@@ -50,7 +50,7 @@ class CallBounds:
         self.limits_network = bool(hosts)
         self.latest_refusal: RaisedError | None = None
         """The latest refusal of a function's action."""
-        self.named: list[str] = []
+        self.named_hosts: list[str] = []
         """Hosts that the call names or has looked up."""
 
     def __bool__(self) -> bool:
@@ -68,7 +68,7 @@ class CallBounds:
             if self.hosts:
                 for host in hosts_in(key, text):
                     self.name(host)
-                    self.named.append(host)
+                    self.named_hosts.append(host)
             if self.files and is_path(key, text, self.folder):
                 self.path(text, reading=True)
 
@@ -168,7 +168,7 @@ class CallBounds:
             raise self.refusal(f"it connects to {place!r}, which is no address")
         allowed = [host for each in self.hosts for host in each.allowed or ()]
         denied = [host for each in self.hosts for host in each.denied]
-        host = next(hosts_at(place, [*denied, *self.named, *allowed]), place)
+        host = next(hosts_at(place, [*denied, *self.named_hosts, *allowed]), place)
         self.admit(host, place)
 
     def looks_up(self, host: object) -> None:
@@ -176,7 +176,7 @@ class CallBounds:
         if self.hosts and isinstance(host, str | bytes):
             name = host if isinstance(host, str) else host.decode(errors="replace")
             self.name(name)
-            self.named.append(name)
+            self.named_hosts.append(name)
 
     # Files
 

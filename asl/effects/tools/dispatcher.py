@@ -57,17 +57,17 @@ class ToolDispatcher:
         self.outer = call
         self.real = real
         """Whether the agent runs outside of the event loop."""
-        self.room = caller.runtime.current_services().tools
+        self.registry = caller.runtime.current_services().tools
         self.policies = CallPolicies(caller, call)
         self.log = ToolLog(caller, call, self.policies)
         self.accounts = ToolBudgets(caller, call, self.policies, self.log)
         self.hooks = ToolHooks(caller, call, self.policies, self.log)
-        self.under_way = 0
-        self.made: dict[str, int] = {}
+        self.running_calls = 0
+        self.request_counts: dict[str, int] = {}
         """Number of equal requests, by request."""
-        self.asked = ThreadRequests()
+        self.thread_requests = ThreadRequests()
         """Unfinished requests of threads."""
-        self.known: dict[str, ToolOffer] = {}
+        self.known_tools: dict[str, ToolOffer] = {}
         """Tools of the run by name, as found."""
 
     # Listing
@@ -85,7 +85,7 @@ class ToolDispatcher:
         hidden = [each.removeprefix("!") for each in names if each.startswith("!")]
         boxes = [
             box
-            for name, box in self.room.boxes.items()
+            for name, box in self.registry.boxes.items()
             if name not in hidden
             and any(each in ("*", name) or each.startswith(f"{name}/") for each in wanted)
         ]
@@ -104,7 +104,7 @@ class ToolDispatcher:
         finally:
             self.caller.runtime.clock.real_ends()
         for offer in offers:
-            if offer.agent.holds:
+            if offer.agent.has_resources:
                 self.caller.runtime.close_later(offer.agent)
         return offers
 
@@ -112,7 +112,7 @@ class ToolDispatcher:
         return self.policies.refusal(offer.names) is None
 
     async def _registered(self) -> list[ToolOffer]:
-        return await self.offer_tools(list(self.room.boxes.values()))
+        return await self.offer_tools(list(self.registry.boxes.values()))
 
     async def names(self) -> list[str]:
         """Return the names of the tools of the run that may be used."""
@@ -130,25 +130,25 @@ class ToolDispatcher:
     async def _found(self, name: Any, arguments: Json) -> ToolOffer:
         if not isinstance(name, str):
             name = repr(name)
-        if name in self.known:
-            return self.known[name]
+        if name in self.known_tools:
+            return self.known_tools[name]
         server, slash, own = name.rpartition("/")
         why = self.policies.refusal((name, own) if slash else (name,))
         if why is not None:
             cause = f"tool {name!r} {why}"
             self.log.refuse(name, arguments, "States.Permissions", cause)
             raise RaisedError("States.Permissions", cause)
-        box = self.room.boxes.get(name) or self.room.boxes.get(server if slash else name)
+        box = self.registry.boxes.get(name) or self.registry.boxes.get(server if slash else name)
         try:
             offers = [] if box is None else await self._in_time(name, lambda: self._told(box))
         except StateError as error:
             failure = normalize_failure(name, error)
             self.log.refuse(name, arguments, str(failure.name), str(failure.cause))
             raise failure from cause_for(failure, error)
-        self.known |= {offer.names[0]: offer for offer in offers}
-        if name in self.known:
-            return self.known[name]
-        usable = [each for each in self.room.boxes if self.policies.refusal((each,)) is None]
+        self.known_tools |= {offer.names[0]: offer for offer in offers}
+        if name in self.known_tools:
+            return self.known_tools[name]
+        usable = [each for each in self.registry.boxes if self.policies.refusal((each,)) is None]
         hint = did_you_mean(name, usable)
         cause = f"there is no tool {name!r}" + (f" ({hint})" if hint else "")
         self.log.refuse(name, arguments, "Agent.ToolError", cause)
@@ -162,7 +162,7 @@ class ToolDispatcher:
         Raises:
             RaisedError: The tool fails or may not be used.
         """
-        if self.asked.over:
+        if self.thread_requests.over:
             raise call_ended(offer.name)
         if self.real and self.caller.runtime.in_event_loop:
             self._waits()
@@ -174,18 +174,18 @@ class ToolDispatcher:
 
     def _waits(self) -> None:
         """Release the agent's slot and let time pass while it waits for a tool."""
-        self.under_way += 1
-        if self.under_way == 1:
+        self.running_calls += 1
+        if self.running_calls == 1:
             self.caller.runtime.clock.real_ends()
             if self.outer.slot is not None:
                 self.outer.slot.release()
 
     async def _goes_on(self) -> None:
         """Take a slot again before the agent continues."""
-        self.under_way -= 1
-        if not self.under_way:
+        self.running_calls -= 1
+        if not self.running_calls:
             self.caller.runtime.clock.real_begins()
-            if self.outer.slot is not None and not self.asked.over:
+            if self.outer.slot is not None and not self.thread_requests.over:
                 await self.outer.slot.take()
 
     async def _used(self, offer: ToolOffer, arguments: Json) -> Json:
@@ -239,12 +239,12 @@ class ToolDispatcher:
         Raises:
             RaisedError: The tool fails or may not be used.
         """
-        tool, rates = offer.names[0], self.room.rates
+        tool, rates = offer.names[0], self.registry.rates
         with self.log.record_refusal(tool, arguments, outcome):
             self.accounts.reservation(offer)
             agent, bounds = await self.policies.bound_agent(offer, arguments)
             counted = [offer.names]
-            if bounds.named or agent.reaches_network:
+            if bounds.named_hosts or agent.reaches_network:
                 counted.append(NETWORK_REQUESTS)
             await self._insist_on_consent(offer, arguments, outcome)
             demands = list(self.policies.demands(counted))
@@ -324,13 +324,13 @@ class ToolDispatcher:
             told |= {"error": failure.name, "cause": failure.cause}
             if error.usage is not None:
                 self.accounts.count(reservation, dict(error.usage), outcome)
-            elif call.answered:
+            elif call.is_complete:
                 self.accounts.count(reservation, dict(call.usage or {}), outcome)
             elif error.lost:
                 self.accounts.count_interrupted(reservation, outcome)
             raise failure from cause_for(failure, error)
         except BaseException as stop:  # cancelled: recorded, and propagated
-            if call.answered:
+            if call.is_complete:
                 with suppress(StateError, BudgetOverrun):
                     self.accounts.count(reservation, dict(call.usage or {}), outcome)
             elif self.log.pauses:
@@ -379,9 +379,9 @@ class ToolDispatcher:
             StateError: The tool fails.
         """
         tool, caller = offer.names[0], self.caller
-        if agent.holds:
+        if agent.has_resources:
             caller.runtime.close_later(agent)
-        watched = enforce_bounds(bounds) if bounds and agent.watched else nullcontext()
+        watched = enforce_bounds(bounds) if bounds and agent.is_auditable else nullcontext()
 
         async def reach(effect: Effect) -> Json:
             with watched:
@@ -451,7 +451,7 @@ class ToolDispatcher:
         return caller, asked, number(f"{caller}\n{asked}")
 
     def _number(self, asked: str) -> int:
-        self.made[asked] = number = self.made.get(asked, 0) + 1
+        self.request_counts[asked] = number = self.request_counts.get(asked, 0) + 1
         return number
 
     def _bare(self, tool: str, options: CallOptions) -> Call:
@@ -469,11 +469,11 @@ class ToolDispatcher:
 
     def blocking(self) -> BlockingTools:
         """Return the same tools for a plain function, which blocks in its thread."""
-        return BlockingTools(self, self.asked, self.caller.runtime)
+        return BlockingTools(self, self.thread_requests, self.caller.runtime)
 
     def end(self) -> None:
         """Cancel the running tool calls, because the call of the agent has ended."""
-        self.asked.end()
+        self.thread_requests.end()
 
 
 def _is_named(offer: ToolOffer, names: Iterable[str]) -> bool:

@@ -260,7 +260,7 @@ def _has(value: Json, path: Path) -> bool:
 
 def _call(attempt: Attempt) -> Awaitable[Json]:
     frame, options = attempt.frame, attempt.options
-    if options is not None and options.began is not None:
+    if options is not None and options.start is not None:
         left = options.left(frame.now)
         if left is not None and left <= 0:
             raise StateError("States.Timeout", options.cause("answer", options.timeout))
