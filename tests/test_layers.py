@@ -50,6 +50,7 @@ LAYERS = {
     "asl.service": 8,
     "asl": 8,
     "asl.conformance": 9,
+    "asl.server": 9,
     "asl.cli": 10,
     "asl.__main__": 10,
 }
@@ -80,6 +81,7 @@ MAY_BE_HEAVY = {
         f"asl.service.{name}": {"asyncio"}
         for name in ("activities", "client", "definitions", "executions", "http")
     },
+    "asl.server": {"asyncio", "pydantic"},
     "asl.executions.runner": {"asyncio"},
     "asl.stores.group_commit": {"asyncio"},
     "asl.cli": {"click"},

@@ -19,6 +19,7 @@ from asl.cli.stores import (
     prompt_text,
 )
 from asl.core.diagnostics import did_you_mean
+from asl.core.environment import user_name
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.executions import RequestNotFound, Store
@@ -113,7 +114,7 @@ def approve_command(
         raise click.UsageError("--option decides all items: omit --approved and --rejected")
     more, edited = _parse_extras(extras), _parse_pairs("--edit", edits)
     if user is not None:
-        more[SYSTEM_USER] = _system_user()
+        more[SYSTEM_USER] = user_name()
     if request_id is None and ":/" in execution:  # a request id, copied from 'asl inbox'
         execution, request_id = execution.partition(":/")[0], execution
     with open_store(store_file) as store:
@@ -126,7 +127,7 @@ def approve_command(
             record = store.answer(
                 request["requestId"],
                 _first_option(request) if option is None and not items else option,
-                by=_system_user() if user is None else user,
+                by=user_name() if user is None else user,
                 comment=comment,
                 edited=edited or None,
                 roles=roles,
@@ -149,16 +150,6 @@ def approve_command(
     console.write_result(console.as_text(record))
     console.print_message(f"asl: the request is answered; {go_on} continues {name}")
     return Exit.OK
-
-
-def _system_user() -> str:
-    """Return the name of the user of the operating system; `user` if unknown."""
-    from getpass import getuser
-
-    try:
-        return getuser()
-    except (KeyError, OSError):
-        return "user"
 
 
 def _first_option(request: dict[str, Json]) -> str:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from asl.core.errors import AslError
 
-__all__ = ["data_folder", "has_running_loop", "install_command", "require_extra"]
+__all__ = ["data_folder", "has_running_loop", "install_command", "require_extra", "user_name"]
 
 
 def require_extra(module: str, extra: str, what: str) -> None:
@@ -33,6 +33,16 @@ def has_running_loop() -> bool:
     """Return whether an event loop is running in this thread."""
     asyncio = sys.modules.get("asyncio")
     return asyncio is not None and asyncio._get_running_loop() is not None
+
+
+def user_name() -> str:
+    """Return the name of the user of the operating system; `user` if unknown."""
+    from getpass import getuser
+
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        return "user"
 
 
 _PACKAGE = Path(__file__).resolve().parents[1]

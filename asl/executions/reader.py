@@ -14,11 +14,13 @@ from asl.executions.locking import interrupted_executions, is_interrupted
 from asl.program import Program
 from asl.stores.checkpoints import read_checkpoints
 from asl.stores.executions import (
+    ExecutionFilter,
     StoredExecution,
     descendants,
     due_executions,
     list_executions,
     read_value,
+    search_executions,
     top_of,
 )
 from asl.stores.workers import Workers
@@ -43,6 +45,24 @@ class StoreReader(StoreBase):
             AslError: There is no such status.
         """
         return list_executions(self.session, status=status, before=before, limit=limit)
+
+    def search(
+        self, wanted: ExecutionFilter, *, before: int | None = None, limit: int = 50
+    ) -> tuple[list[StoredExecution], int | None]:
+        """Return a page of root executions that meet conditions, newest first.
+
+        Args:
+            wanted: The conditions.
+            before: Second result for the previous page; None for the first page.
+            limit: Maximum number of executions.
+
+        Returns:
+            The executions, and the position of the next page, None after the last one.
+
+        Raises:
+            AslError: There is no such status.
+        """
+        return search_executions(self.session, wanted, before=before, limit=limit)
 
     def descendants(self, name: str) -> list[StoredExecution]:
         """Return the executions that this one started, directly or indirectly, oldest first.

@@ -9,6 +9,7 @@ from asl.stores.executions import ENDED
 from asl.stores.session import Session
 from asl.stores.statements import PARAMETER, Delete, Select, begins_with, below, contains, one_of
 from asl.stores.tables import (
+    AUDIT,
     BLOB,
     BUDGET,
     CHECKPOINT,
@@ -40,7 +41,7 @@ LARGE = Select(BLOB, ("hash",))
 DELETE_LARGE = Delete(BLOB, {"hash": PARAMETER})
 REFERRING = tuple(
     Select(table, (column,), {column: begins_with(b"#")})
-    for table in (EXECUTION, REQUEST, CHECKPOINT, BUDGET, RESOURCE)
+    for table in (EXECUTION, REQUEST, CHECKPOINT, BUDGET, RESOURCE, AUDIT)
     for column in table.values
 )
 STEPS = Select(STEP, ("body",), {"body": contains(b'"large":')})

@@ -22,6 +22,7 @@ __all__ = [
     "STATUSES",
     "STORED",
     "UNREGISTERED",
+    "ExecutionFilter",
     "ExecutionOrigin",
     "StoredExecution",
     "add_execution",
@@ -29,6 +30,7 @@ __all__ = [
     "descendants",
     "due_executions",
     "end_descendants",
+    "execution_of_number",
     "executions_of",
     "find_execution",
     "list_executions",
@@ -36,6 +38,7 @@ __all__ = [
     "numbers_below",
     "read_row",
     "read_value",
+    "search_executions",
     "top_of",
 ]
 
@@ -225,6 +228,12 @@ def find_execution(session: Session, name: str) -> StoredExecution | None:
     return None if found is None else read_row(session, found)
 
 
+def execution_of_number(session: Session, number: int) -> StoredExecution | None:
+    """Return the execution of a number, None without one."""
+    found = session.select(OF_NUMBERS, [number]) if number < LARGEST_NUMBER else []
+    return read_row(session, found[0]) if found else None
+
+
 def read_row(session: Session, row: Sequence[Any]) -> StoredExecution:
     """Return the execution of a row of the columns `STORED`.
 
@@ -266,6 +275,74 @@ def list_executions(
         *others, last = STATUSES
         raise AslError(f"an execution is {', '.join(others)} or {last}, not {status!r}")
     return [_listed(session, row) for row in session.select(PAGE_OF_STATUS, status, *values)]
+
+
+class ExecutionFilter(NamedTuple):
+    """Conditions on executions; None for no condition."""
+
+    status: str | None = None
+    workflow: str | None = None
+    """Name of the workflow."""
+    text: str | None = None
+    """Part of the name, the workflow, the error or the cause, in any case."""
+    since: float | None = None
+    until: float | None = None
+    """Limits of the start in epoch seconds, both included."""
+
+    def accepts(self, stored: StoredExecution) -> bool:
+        """Return whether an execution meets all conditions but that on its status."""
+        return (
+            (self.workflow is None or stored.workflow == self.workflow)
+            and (self.since is None or stored.started >= self.since)
+            and (self.until is None or stored.started <= self.until)
+            and (self.text is None or self._has_text(stored))
+        )
+
+    def _has_text(self, stored: StoredExecution) -> bool:
+        wanted = (self.text or "").casefold()
+        texts = (stored.name, stored.workflow, stored.error, stored.cause)
+        return any(wanted in each.casefold() for each in texts if each)
+
+
+SCANNED: Final = 1000
+"""Number of rows that a search reads at a time."""
+MAX_SCANNED: Final = 20_000
+"""Number of rows after which a search returns what it has found."""
+
+
+def search_executions(
+    session: Session, wanted: ExecutionFilter, *, before: int | None = None, limit: int = 50
+) -> tuple[list[StoredExecution], int | None]:
+    """Return a page of root executions that meet conditions, newest first.
+
+    Returns:
+        The executions, and the position `before` of the next page, None after the last one. A page
+        may have fewer executions than the limit, or none, although others follow.
+
+    Raises:
+        AslError: There is no such status.
+    """
+    found: list[StoredExecution] = []
+    for _ in range(MAX_SCANNED // SCANNED):
+        rows = list_executions(session, status=wanted.status, before=before, limit=SCANNED)
+        for each in rows:
+            if wanted.accepts(each):
+                found.append(each)
+                if len(found) == limit:
+                    return found, each.number
+        if len(rows) < SCANNED or _is_before(rows[-1], wanted.since):
+            return found, None
+        before = rows[-1].number
+    return found, before
+
+
+def _is_before(stored: StoredExecution, time: float | None) -> bool:
+    """Return whether an execution, and so all with a smaller number, started before a time."""
+    return time is not None and stored.started < time - CLOCK_SKEW
+
+
+CLOCK_SKEW: Final = 3600.0
+"""Seconds by which the clocks of those who start executions may differ."""
 
 
 def executions_of(

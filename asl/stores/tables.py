@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 __all__ = [
+    "AUDIT",
     "BLOB",
     "BUDGET",
     "CHECKPOINT",
@@ -237,6 +238,24 @@ LIVE: Final = Table(
 )
 """Streamed chunks of agents that are not in the log yet."""
 
+AUDIT: Final = Table(
+    "audit",
+    {
+        "id": _number,
+        "time": _time,
+        "user": _text,
+        "method": _text,
+        "action": _text,
+        "target": _text,
+        "body": _value,
+    },
+    ("id",),
+    counted=True,
+    monotonic=True,
+    guarded=True,
+)
+"""Actions of the users of a service."""
+
 TABLES: Final = (
     DOCUMENT,
     BLOB,
@@ -250,4 +269,5 @@ TABLES: Final = (
     CLAIM,
     LIVE,
     RESOURCE,
+    AUDIT,
 )

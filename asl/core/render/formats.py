@@ -12,7 +12,7 @@ from asl.core.render import Reports, every_diagnostic, every_report
 from asl.core.render.text import further_places, render_text
 from asl.core.values import Json
 
-__all__ = ["RENDERERS", "aws_answer"]
+__all__ = ["RENDERERS", "aws_answer", "diagnostic_to_json", "reports_to_json"]
 
 
 def _dumped(value: Json) -> str:
@@ -31,20 +31,24 @@ def render_json(reports: Reports) -> str:
     {"code", "message", "location"}}]}`; lines and columns from 1; `aws` is null except in the `aws`
     profile. `places` is empty for a diagnostic with one place.
     """
+    return _dumped(reports_to_json(reports))
+
+
+def reports_to_json(reports: Reports) -> dict[str, Json]:
+    """Return the object that `render_json` prints."""
     found = every_diagnostic(reports)
     count = {severity: sum(each.severity is severity for each in found) for severity in Severity}
-    return _dumped(
-        {
-            "ok": count[Severity.ERROR] == 0,
-            "errors": count[Severity.ERROR],
-            "warnings": count[Severity.WARNING],
-            "infos": count[Severity.INFO],
-            "diagnostics": [_diagnostic(each) for each in found],
-        }
-    )
+    return {
+        "ok": count[Severity.ERROR] == 0,
+        "errors": count[Severity.ERROR],
+        "warnings": count[Severity.WARNING],
+        "infos": count[Severity.INFO],
+        "diagnostics": [diagnostic_to_json(each) for each in found],
+    }
 
 
-def _diagnostic(each: Diagnostic) -> dict[str, Json]:
+def diagnostic_to_json(each: Diagnostic) -> dict[str, Json]:
+    """Return a diagnostic as `render_json` prints it."""
     return {
         "code": each.code,
         "severity": str(each.severity),

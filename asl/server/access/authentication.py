@@ -1,0 +1,151 @@
+"""The ways in which a request is authenticated, tried in order."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from starlette.requests import HTTPConnection
+
+from asl.core.environment import user_name
+from asl.server.access.identity import PERMISSIONS, Identity, Unauthorized
+from asl.server.access.users import Users
+
+__all__ = [
+    "Authenticator",
+    "BearerTokens",
+    "LocalUser",
+    "ProxyHeader",
+    "authenticate",
+    "is_local_name",
+]
+
+
+class Authenticator(Protocol):
+    """One way in which requests are authenticated."""
+
+    def identify(self, request: HTTPConnection) -> Identity | None:
+        """Return the user of a request; None if it has no credentials of this kind.
+
+        Raises:
+            Unauthorized: The credentials are wrong.
+        """
+        ...
+
+
+def authenticate(ways: Sequence[Authenticator], request: HTTPConnection) -> Identity:
+    """Return the user of a request.
+
+    Raises:
+        Unauthorized: It has no credentials, or wrong ones.
+    """
+    for way in ways:
+        found = way.identify(request)
+        if found is not None:
+            return found
+    raise Unauthorized("this request needs credentials: the header 'Authorization: Bearer TOKEN'")
+
+
+class BearerTokens:
+    """Accepts the tokens of a users file in the header Authorization."""
+
+    def __init__(self, users: Users) -> None:
+        self._users = users
+
+    def identify(self, request: HTTPConnection) -> Identity | None:
+        """Return the user of a bearer token."""
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        found = self._users.by_token(token.strip())
+        if found is None:
+            raise Unauthorized("the token is unknown")
+        return found
+
+
+class ProxyHeader:
+    """Accepts the user that a proxy names in a header.
+
+    Args:
+        header: Name of the header with the user.
+        proxies: Addresses or networks of the proxies; requests of others do not count.
+        users: Roles and projects of the users.
+        roles: Name of a header with roles, separated by commas; None for those of the users file.
+    """
+
+    def __init__(
+        self, header: str, proxies: Sequence[str], users: Users, roles: str | None = None
+    ) -> None:
+        self._header = header
+        self._networks = [ipaddress.ip_network(each, strict=False) for each in proxies]
+        self._users = users
+        self._roles = roles
+
+    def identify(self, request: HTTPConnection) -> Identity | None:
+        """Return the user that a trusted proxy names."""
+        names = request.headers.getlist(self._header)
+        if not names:
+            return None
+        if request.client is None or not self._is_trusted(request.client.host):
+            raise Unauthorized(f"the header {self._header} is accepted from the proxy only")
+        if len(names) > 1 or not names[0].strip():
+            raise Unauthorized(f"the header {self._header} must name one user")
+        user = names[0].strip()
+        known = self._users.named(user)
+        roles = known.roles if known is not None else frozenset[str]()
+        if self._roles is not None:
+            given = ",".join(request.headers.getlist(self._roles)).split(",")
+            roles = roles | {each.strip() for each in given if each.strip()}
+        projects = None if known is None else known.projects
+        if known is None and not roles:
+            raise Unauthorized(f"the user {user!r} is unknown")
+        return Identity(user, roles, "proxy", projects, ambient=True)
+
+    def _is_trusted(self, address: str) -> bool:
+        try:
+            found = ipaddress.ip_address(address)
+        except ValueError:  # a socket of the file system
+            return False
+        return any(found in network for network in self._networks)
+
+
+_FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+
+
+class LocalUser:
+    """Accepts every request of this machine as its user, with all permissions.
+
+    A request through a proxy is none of this machine, and neither is one that names another host:
+    its page comes from elsewhere.
+    """
+
+    def __init__(self) -> None:
+        self._identity = Identity(user_name(), frozenset(PERMISSIONS), "local", ambient=True)
+
+    def identify(self, request: HTTPConnection) -> Identity | None:
+        """Return the user of this machine."""
+        headers = request.headers
+        if any(name in headers for name in _FORWARDED) or request.client is None:
+            return None
+        if not is_local_name(request.client.host) or not is_local_name(host_of(request)):
+            return None
+        return self._identity
+
+
+def host_of(request: HTTPConnection) -> str:
+    """Return the host that a request names, without its port."""
+    host = request.headers.get("host", "")
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.rpartition(":")[0] if ":" in host else host
+
+
+def is_local_name(host: str) -> bool:
+    """Return whether a host is this machine's loopback interface."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,66 @@
+"""What every route of the REST interface depends on: the project, the user, the permission."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Final
+from urllib.parse import urlsplit
+
+from fastapi import Depends
+from starlette.requests import Request
+
+from asl.server.access.authentication import host_of
+from asl.server.access.identity import APPROVER, OPERATOR, VIEWER, Forbidden, Identity
+from asl.server.projects import Access, Project
+
+__all__ = ["Approver", "Operator", "Viewer", "access_of", "refuse_cross_site"]
+
+_SAFE: Final = ("GET", "HEAD", "OPTIONS")
+
+
+def access_of(request: Request, role: str) -> Access:
+    """Return the project and the user of a request.
+
+    Raises:
+        Unauthorized: The request has no valid credentials.
+        Forbidden: The user lacks the role or the project, or the request comes from another site.
+    """
+    project: Project = request.scope["asl.project"]
+    identity: Identity = request.app.state.authenticate(request)
+    identity.require_project(project.name)
+    identity.require(role)
+    if identity.ambient and request.method not in _SAFE:
+        refuse_cross_site(request)
+    return Access(project, identity)
+
+
+def refuse_cross_site(request: Request) -> None:
+    """Check that a request that changes something was sent by a page of this server, or a program.
+
+    Raises:
+        Forbidden: A page of another site has sent it.
+    """
+    site = request.headers.get("sec-fetch-site")
+    if site not in (None, "same-origin", "none"):
+        raise Forbidden("the request was sent by a page of another site")
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != request.headers.get("host", ""):
+        raise Forbidden(f"the request was sent by a page of another site than {host_of(request)}")
+    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip()
+    if site is None and origin is None and kind != "application/json":
+        raise Forbidden("the body must have the type application/json")
+
+
+def _needs(role: str) -> Callable[[Request], Access]:
+    def depend(request: Request) -> Access:
+        return access_of(request, role)
+
+    return depend
+
+
+Viewer = Annotated[Access, Depends(_needs(VIEWER))]
+"""A user who may see the project."""
+Operator = Annotated[Access, Depends(_needs(OPERATOR))]
+"""A user who may change executions and documents."""
+Approver = Annotated[Access, Depends(_needs(APPROVER))]
+"""A user who may answer requests."""

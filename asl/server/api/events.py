@@ -1,0 +1,78 @@
+"""Routes of histories and costs: pages of events, live streams, reports."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from itertools import islice
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Header, Query
+from starlette.responses import StreamingResponse
+
+from asl.core.errors import AslError
+from asl.server.api.access import Viewer
+from asl.server.api.models import CostReport, EventModel, EventPage
+from asl.server.projects import Access
+from asl.server.views import find_execution
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["events"])
+SILENCE: Final = 15.0
+"""Seconds without an event after which a comment keeps the connection open."""
+
+
+@router.get("/executions/{key}/events")
+def list_page(
+    key: str,
+    access: Viewer,
+    after: Annotated[int, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1, le=5000)] = 500,
+) -> EventPage:
+    """List the events of an execution, the oldest first."""
+    events = access.store.events(find_execution(access.store, key).name)
+    found = [*islice((each for each in events if each.id > after), limit + 1)]
+    page = [EventModel.model_validate(each.to_json()) for each in found[:limit]]
+    return EventPage(events=page, next=page[-1].id if len(found) > limit else None)
+
+
+@router.get(
+    "/executions/{key}/stream",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}}},
+)
+async def stream(
+    key: str,
+    access: Viewer,
+    after: Annotated[int, Query(ge=0)] = 0,
+    last_event_id: Annotated[str | None, Header()] = None,
+) -> StreamingResponse:
+    """Stream the events of an execution until its end, live, as server-sent events.
+
+    A client that connects again sends the id of the last event that it has seen in the header
+    Last-Event-ID. Chunks of an agent's answer come as they are produced and have no id.
+    """
+    if last_event_id is not None:
+        if not (last_event_id.isascii() and last_event_id.isdecimal()):
+            raise AslError("the header Last-Event-ID must be a number")
+        after = min(int(last_event_id[:18]), 2**53)
+    name = find_execution(access.store, key).name
+    return StreamingResponse(
+        _stream(access, name, after),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )
+
+
+async def _stream(access: Access, name: str, after: int) -> AsyncIterator[bytes]:
+    yield b": events of an execution\n\n"
+    async for text in access.project.hub.watch(name, after, SILENCE):
+        yield text
+    yield b"event: end\ndata: {}\n\n"
+
+
+@router.get("/executions/{key}/costs")
+def costs(key: str, access: Viewer) -> CostReport:
+    """Show the cost and the tokens of an execution."""
+    name = find_execution(access.store, key).name
+    return CostReport(report=access.store.result(name, with_history=False).usage)

@@ -1,0 +1,416 @@
+"""Bodies and answers of the REST interface, from which its OpenAPI document comes.
+
+Times are in ISO 8601, durations in seconds, costs in the currency of the document.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic.alias_generators import to_camel
+
+__all__ = [
+    "Answer",
+    "AnswerBatch",
+    "AnswerResult",
+    "AuditEntryModel",
+    "AuditPage",
+    "CheckRequest",
+    "CheckResult",
+    "ConversionResult",
+    "ConvertRequest",
+    "CostReport",
+    "DocumentDetail",
+    "DocumentPage",
+    "DocumentSummary",
+    "DocumentText",
+    "EventModel",
+    "EventPage",
+    "ExecutionDetail",
+    "ExecutionPage",
+    "ExecutionSummary",
+    "Feedback",
+    "FeedbackAnswer",
+    "Fork",
+    "Graph",
+    "Health",
+    "PlanResult",
+    "Problem",
+    "Publish",
+    "Reason",
+    "RequestModel",
+    "RequestPage",
+    "Resume",
+    "Start",
+    "TokenAnswer",
+    "TokenPage",
+    "WhoAmI",
+    "reason_of",
+]
+
+MAX_TEXT = 4 * 1024 * 1024
+"""Characters of the largest document."""
+MAX_WORDS = 10_000
+"""Characters of the longest comment or reason."""
+
+
+class Model(BaseModel):
+    """A body or an answer: members in camel case, no unknown members."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, validate_by_name=True, serialize_by_alias=True, extra="forbid"
+    )
+
+
+class Problem(Model):
+    """Why a request was refused."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = "about:blank"
+    status: int = Field(description="The HTTP status.")
+    code: str = Field(description="A stable name of the kind of error.")
+    detail: str = Field(description="What is wrong, as a sentence.")
+
+
+# Documents
+
+
+class DocumentText(Model):
+    """A document, as a text or by reference; exactly one of both."""
+
+    text: str | None = Field(default=None, max_length=MAX_TEXT, description="JSON or YAML.")
+    document: str | None = Field(
+        None, description="`NAME`, `NAME:VERSION` or a hash of a published document."
+    )
+    file: str | None = Field(
+        default=None, max_length=400, description="Name of the file, for messages."
+    )
+    dialect: str | None = Field(default=None, description="By default by the shape of the text.")
+
+
+class Publish(Model):
+    """A document to publish."""
+
+    text: str = Field(max_length=MAX_TEXT, description="JSON or YAML, of any dialect.")
+    name: str | None = Field(default=None, description="By default the name of the file.")
+    file: str | None = Field(
+        default=None, max_length=400, description="Name of the file, for messages."
+    )
+    dialect: str | None = Field(default=None, description="By default by the shape of the text.")
+    type: Literal["STANDARD", "EXPRESS"] = "STANDARD"
+    profile: Literal["aws", "default"] | None = Field(
+        None, description="By default `aws` if the document passes its rules, else `default`."
+    )
+    description: str | None = Field(default=None, max_length=256, description="About this version.")
+
+
+class DocumentSummary(Model):
+    """A revision of a published document."""
+
+    name: str
+    arn: str
+    hash: str = Field(description="SHA-256 of the compiled document.")
+    version: int | None = Field(description="Null for a current revision without a version.")
+    type: Literal["STANDARD", "EXPRESS"]
+    profile: str
+    dialect: str
+    published: str
+    description: str | None
+
+
+class DocumentDetail(DocumentSummary):
+    """A revision with its texts and all versions."""
+
+    text: str = Field(description="The text that was published.")
+    file: str | None
+    definition: str = Field(description="JSON of the definition in states, which runs.")
+    versions: list[DocumentSummary]
+
+
+class DocumentPage(Model):
+    """The published documents, by name."""
+
+    documents: list[DocumentSummary]
+
+
+class CheckRequest(DocumentText):
+    """A document to check."""
+
+    profile: Literal["aws", "default", "lenient"] = "default"
+    strict: bool = Field(default=False, description="Whether warnings count as errors.")
+    type: Literal["STANDARD", "EXPRESS"] = "STANDARD"
+
+
+class CheckResult(Model):
+    """All findings, in the order of the document."""
+
+    ok: bool
+    errors: int
+    warnings: int
+    infos: int
+    diagnostics: list[dict[str, JsonValue]]
+
+
+class ConvertRequest(DocumentText):
+    """A document to convert."""
+
+    to: str = Field(description="The dialect: `asl`, `amazon`, `codemie`, `contenox`, `flujo`.")
+
+
+class ConversionResult(Model):
+    """A converted document and what was lost."""
+
+    text: str
+    ok: bool = Field(description="Whether no behaviour is lost.")
+    losses: list[dict[str, JsonValue]]
+    files: dict[str, str] = Field(description="Further files that the text imports, by path.")
+
+
+class Graph(Model):
+    """A drawing of a document."""
+
+    format: str
+    text: str
+
+
+class PlanResult(Model):
+    """What a document may do and cost."""
+
+    plan: dict[str, JsonValue]
+
+
+# Executions
+
+
+class Start(Model):
+    """An execution to start: of a published document, or of a text."""
+
+    document: str | None = Field(
+        None, description="`NAME`, `NAME:VERSION` or a hash of a published document."
+    )
+    text: str | None = Field(
+        default=None, max_length=MAX_TEXT, description="A document, JSON or YAML."
+    )
+    input: JsonValue = Field(default_factory=dict, description="The input.")
+    name: str | None = Field(default=None, max_length=80, description="Unique; random by default.")
+
+
+class ExecutionSummary(Model):
+    """An execution in a list."""
+
+    id: str = Field(description="For paths of this interface.")
+    name: str
+    workflow: str
+    document: str = Field(description="Hash of the document.")
+    version: str | None
+    status: str
+    started: str
+    ended: str | None
+    requestor: str | None
+    error: str | None
+    cause: str | None
+
+
+class ExecutionPage(Model):
+    """A page of executions, the newest first."""
+
+    executions: list[ExecutionSummary]
+    next: str | None = Field(description="The parameter `before` of the next page.")
+
+
+class ExecutionDetail(ExecutionSummary):
+    """An execution with its data."""
+
+    arn: str
+    input: JsonValue
+    output: JsonValue = None
+    redrives: int
+    usage: dict[str, JsonValue]
+    needs: list[str] = Field(description="Bindings that no runner has, a sentence on each.")
+    pending: list[RequestModel]
+    tokens: list[dict[str, JsonValue]]
+    checkpoints: list[dict[str, JsonValue]]
+    children: list[ExecutionSummary]
+
+
+class Reason(Model):
+    """Why an execution is stopped, repeated or deleted; for the audit log."""
+
+    reason: str | None = Field(default=None, max_length=MAX_WORDS)
+
+
+def reason_of(body: Reason | None) -> str | None:
+    """Return the reason in an optional body."""
+    return None if body is None else body.reason
+
+
+class Fork(Reason):
+    """Where a copy of an execution starts."""
+
+    at: str = Field(description="`STATE` for its latest visit, `STATE#2` for the second one.")
+    input: JsonValue = Field(
+        default=None, description="Input of the state; by default the original one."
+    )
+    name: str | None = Field(default=None, max_length=80, description="Random by default.")
+
+
+class Resume(Reason):
+    """Where an execution continues."""
+
+    from_checkpoint: str | None = Field(default=None, description="Name or id of a checkpoint.")
+
+
+class EventModel(Model):
+    """An event of a history; a live chunk of an agent's answer has the id 0."""
+
+    id: int
+    timestamp: str
+    type: str
+    path: list[str | int]
+    details: dict[str, Any]
+
+
+class EventPage(Model):
+    """A page of the history, the oldest first."""
+
+    events: list[EventModel]
+    next: int | None = Field(description="The parameter `after` of the next page.")
+
+
+class CostReport(Model):
+    """Costs and tokens: `cost`, `tokens`, and tables by state, category, model and tag."""
+
+    report: dict[str, JsonValue]
+
+
+# Requests and answers
+
+
+class RequestModel(Model):
+    """A request that waits for people."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str = Field(description="For paths of this interface.")
+    request_id: str
+    execution: str
+    execution_id: str
+    type: str
+    options: list[JsonValue]
+
+
+class RequestPage(Model):
+    """Open requests, the oldest first."""
+
+    requests: list[RequestModel]
+    next: str | None = Field(description="The parameter `after` of the next page.")
+
+
+class Answer(Model):
+    """A decision; who decides is the authenticated user."""
+
+    approval: JsonValue = Field(default=None, description="The chosen option.")
+    comment: str | None = Field(default=None, max_length=MAX_WORDS)
+    edited: dict[str, JsonValue] | None = Field(
+        None, description="New values of the editable fields."
+    )
+    digest: str | None = Field(
+        default=None, description="The `digest` of the request that was read."
+    )
+    decisions: JsonValue = Field(default=None, description="Decisions on the items of a batch.")
+    approved: list[int] | None = Field(default=None, description="Indices of the approved items.")
+    rejected: list[int] | None = Field(default=None, description="Indices of the rejected items.")
+    more: dict[str, JsonValue] = Field(
+        default_factory=dict, description="Further fields of the record."
+    )
+
+
+class AnswerBatch(Model):
+    """The same decision on several requests."""
+
+    ids: list[str] = Field(min_length=1, max_length=1000)
+    answer: Answer
+
+
+class AnswerResult(Model):
+    """What an answer led to."""
+
+    id: str
+    record: JsonValue = Field(description="The decision; null while more approvals are needed.")
+    problem: str | None = Field(default=None, description="Why this answer was refused.")
+
+
+class TokenPage(Model):
+    """Tasks that wait for the answer to their token, the oldest first."""
+
+    tokens: list[dict[str, JsonValue]]
+    next: str | None
+
+
+class TokenAnswer(Model):
+    """The answer to a task token: an output, an error, or a heartbeat."""
+
+    token: str = Field(max_length=2048)
+    output: JsonValue = None
+    error: str | None = Field(default=None, max_length=256)
+    cause: str | None = Field(default=None, max_length=32768)
+    heartbeat: bool = False
+
+
+class Feedback(Model):
+    """The questions of an execution to its user."""
+
+    requests: list[dict[str, JsonValue]]
+
+
+class FeedbackAnswer(Model):
+    """An answer to a feedback request."""
+
+    feedback_id: str
+    answer: JsonValue
+
+
+# Service
+
+
+class WhoAmI(Model):
+    """The authenticated user."""
+
+    user: str
+    roles: list[str]
+    method: str
+    project: str
+
+
+class Health(Model):
+    """Whether the service works."""
+
+    status: Literal["ok", "degraded"]
+    version: str
+    store: str
+    workers: int = Field(description="Number of live runners of the store.")
+    stuck: int = Field(description="Number of executions that no runner can continue.")
+
+
+class AuditEntryModel(Model):
+    """An action of a user."""
+
+    id: int
+    time: str
+    user: str
+    method: str = Field(description="How the user was authenticated.")
+    action: str
+    target: str
+    details: dict[str, JsonValue]
+
+
+class AuditPage(Model):
+    """Actions of users, the newest first."""
+
+    entries: list[AuditEntryModel]
+    next: int | None = Field(description="The parameter `before` of the next page.")
+
+
+ExecutionDetail.model_rebuild()

@@ -1,0 +1,67 @@
+"""Routes about the service itself: health, the user, the audit log."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from asl import __version__
+from asl.expr.times import format_timestamp
+from asl.server.api.access import Operator, Viewer
+from asl.server.api.models import AuditPage, Health, WhoAmI
+from asl.stores.audit import list_entries
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["service"])
+
+
+@router.get("/me")
+def who_am_i(access: Viewer) -> WhoAmI:
+    """Show who the service takes the sender for."""
+    identity = access.identity
+    return WhoAmI(
+        user=identity.user,
+        roles=sorted(identity.roles),
+        method=identity.method,
+        project=access.project.name,
+    )
+
+
+@router.get("/health")
+def health(access: Viewer) -> Health:
+    """Show whether the store can be read and runners work on it."""
+    store = access.store
+    workers, stuck = len(store.workers()), len(store.stuck())
+    return Health(
+        status="ok" if workers and not stuck else "degraded",
+        version=__version__,
+        store=str(store.path),
+        workers=workers,
+        stuck=stuck,
+    )
+
+
+@router.get("/audit")
+def audit(
+    access: Operator,
+    before: Annotated[int | None, Query(ge=1, lt=2**62)] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+) -> AuditPage:
+    """List the actions of users, the newest first."""
+    found = list_entries(access.store.session, before=before, limit=limit)
+    entries = [
+        {
+            "id": each.id,
+            "time": format_timestamp(each.time),
+            "user": each.user,
+            "method": each.method,
+            "action": each.action,
+            "target": each.target,
+            "details": each.details,
+        }
+        for each in found
+    ]
+    following = found[-1].id if len(found) == limit else None
+    return AuditPage.model_validate({"entries": entries, "next": following})

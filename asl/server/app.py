@@ -1,0 +1,215 @@
+"""The application of the service: three faces over the same stores."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Final, Unpack
+
+from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import HTTPConnection
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from asl import __version__
+from asl.bindings import Bindings, takes_bindings
+from asl.core.errors import AslError
+from asl.executions import Store
+from asl.server.access.authentication import (
+    Authenticator,
+    BearerTokens,
+    LocalUser,
+    authenticate,
+)
+from asl.server.access.identity import Identity
+from asl.server.access.users import NO_USERS, Users, read_users
+from asl.server.api import documents, events, executions, requests, service
+from asl.server.http import BodyLimit, SecurityHeaders
+from asl.server.problems import add_handlers
+from asl.server.projects import DEFAULT, Project, make_project
+from asl.service.http import CONCURRENCY, AwsEndpoint
+from asl.service.service import ACCOUNT, REGION
+
+__all__ = ["Application", "app"]
+
+ROUTERS: Final = (
+    documents.router,
+    executions.router,
+    events.router,
+    requests.router,
+    service.router,
+)
+"""The routes of the REST interface."""
+
+
+class Application(Starlette):
+    """The service as an ASGI application.
+
+    Mount it with its lifespan: `FastAPI(lifespan=service.lifespan)`, then
+    `web.mount("/workflows", service)`.
+
+    Args:
+        projects: The projects by name; a single one is served at the root, several below
+            `/projects/NAME`.
+        ways: The ways in which requests are authenticated, in order.
+        concurrency: Maximum number of executions that run here at the same time; 0 if runners of
+            other processes perform them.
+        aws: Makes the endpoint of AWS's protocol of a project; None for none.
+        background: Further work while the application runs, such as watching files; it is
+            cancelled at the end.
+    """
+
+    def __init__(
+        self,
+        projects: Mapping[str, Project],
+        ways: Sequence[Authenticator],
+        *,
+        concurrency: int = CONCURRENCY,
+        aws: Callable[[Project], AwsEndpoint] | None = None,
+        background: Callable[[], Coroutine[Any, Any, None]] | None = None,
+    ) -> None:
+        self.projects = projects
+        self._background = background
+        self._concurrency = concurrency
+
+        def identify(request: HTTPConnection) -> Identity:
+            return authenticate(ways, request)
+
+        api = rest_application(identify)
+        routes: list[BaseRoute] = []
+        for name, project in projects.items():
+            faces = _faces(project, api, aws)
+            if len(projects) == 1:
+                routes += faces
+            else:
+                routes.append(Mount(f"/projects/{name}", routes=faces))
+        super().__init__(
+            routes=routes,
+            lifespan=self.lifespan,
+            middleware=[Middleware(SecurityHeaders), Middleware(BodyLimit)],
+        )
+
+    @asynccontextmanager
+    async def lifespan(self, application: object) -> AsyncIterator[None]:
+        """Run the executions of all projects while the block runs.
+
+        Args:
+            application: The application that it is mounted in, or itself.
+        """
+        task = None if self._background is None else asyncio.create_task(self._background())
+        try:
+            async with AsyncExitStack() as runners:
+                for project in self.projects.values() if self._concurrency else ():
+                    runner = project.store.runner(concurrency=self._concurrency)
+                    await runners.enter_async_context(runner)
+                yield
+        finally:
+            if task is not None:
+                task.cancel()
+
+
+def _faces(
+    project: Project, api: ASGIApp, aws: Callable[[Project], AwsEndpoint] | None
+) -> list[BaseRoute]:
+    """Return the routes of a project."""
+    faces: list[BaseRoute] = [Mount("/api/v1", _InProject(api, project))]
+    if aws is not None:
+        faces.append(Route("/", aws(project).answer, methods=["POST"]))
+    return faces
+
+
+class _InProject:
+    """Adds the project to the requests of a face."""
+
+    def __init__(self, face: ASGIApp, project: Project) -> None:
+        self._face = face
+        self._project = project
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await self._face({**scope, "asl.project": self._project}, receive, send)
+
+
+def rest_application(identify: Callable[[HTTPConnection], Identity]) -> FastAPI:
+    """Return the REST interface.
+
+    Args:
+        identify: Returns the user of a request; raises Unauthorized.
+    """
+    api = FastAPI(
+        title="Agent State Language",
+        description="Workflows, their executions, and the people who decide in them.",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+    )
+    api.state.authenticate = identify
+    add_handlers(api)
+    for router in ROUTERS:
+        api.include_router(router)
+    return api
+
+
+@takes_bindings
+def app(
+    store: Store | str | os.PathLike[str] | Mapping[str, Store],
+    *,
+    users: Users | str | os.PathLike[str] | None = None,
+    authenticators: Sequence[Authenticator] = (),
+    local: bool = False,
+    concurrency: int = CONCURRENCY,
+    **bindings: Unpack[Bindings],
+) -> Application:
+    """Return the service as an ASGI application, with the REST interface and the pages.
+
+    Mount it with its lifespan, which runs the executions:
+
+        service = asl.server.app("runs.db", agents={"Writer": write}, users="users.toml")
+        web = FastAPI(lifespan=service.lifespan)
+        web.mount("/workflows", service)
+
+    Args:
+        store: A store or its path; several stores by the name of their project.
+        users: Users with their tokens and roles, or the path of the file; None for none.
+        authenticators: Further ways in which requests are authenticated, such as the session of
+            the application around it.
+        local: Whether requests of this machine need no credentials; False by default.
+        concurrency: Maximum number of concurrent executions; 0 to leave them to runners elsewhere.
+        bindings: As for `asl.run`; None for those of the stores.
+
+    Raises:
+        AslError: The users file or a binding is wrong.
+    """
+    known = users if isinstance(users, Users) else NO_USERS if users is None else read_users(users)
+    ways: list[Authenticator] = [BearerTokens(known), *authenticators]
+    if local:
+        ways.append(LocalUser())
+    return Application(projects_of(store, bindings, ACCOUNT, REGION), ways, concurrency=concurrency)
+
+
+def projects_of(
+    store: Store | str | os.PathLike[str] | Mapping[str, Store],
+    bindings: Bindings,
+    account: str,
+    region: str,
+) -> dict[str, Project]:
+    """Return the projects of stores.
+
+    Raises:
+        AslError: The mapping has no store, or a name is not usable in paths.
+    """
+    given: dict[str, Any] = dict(bindings)
+    if not isinstance(store, Mapping):
+        opened = store if isinstance(store, Store) else Store(store, **bindings)
+        return {DEFAULT: make_project(DEFAULT, opened, given, account, region)}
+    if not store:
+        raise AslError("a service needs at least one store")
+    for name in store:
+        if not name.replace("-", "").replace("_", "").isalnum() or not name.isascii():
+            raise AslError(f"the name of a project consists of letters, digits, '-', '_': {name!r}")
+    return {name: make_project(name, each, given, account, region) for name, each in store.items()}

@@ -1,0 +1,37 @@
+"""The audit log: every action of a user, with who did it and how that user was authenticated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from asl.core.values import Json
+from asl.server.projects import Access
+from asl.stores.audit import AuditEntry, add_entry
+
+__all__ = ["record_action"]
+
+
+def record_action(
+    access: Access,
+    action: str,
+    target: str,
+    details: Mapping[str, Json] | None = None,
+    *,
+    reason: str | None = None,
+) -> None:
+    """Record an action.
+
+    Args:
+        access: The project and the user.
+        action: What was done, such as `execution.cancel`.
+        target: Name of the execution, the document or the request.
+        details: What else describes it; no data of the workflow.
+        reason: Why the user did it.
+    """
+    session, identity = access.store.session, access.identity
+    found = dict(details or {})
+    if reason is not None:
+        found["reason"] = reason
+    now = access.store.clock.now()
+    add_entry(session, AuditEntry(now, identity.user, identity.method, action, target, found))
+    session.flush()
