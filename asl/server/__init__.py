@@ -1,5 +1,5 @@
 """The service: REST, live streams and pages over stores of executions."""
 
-from asl.server.app import Application, app
+from asl.server.app import ServerApplication, app
 
-__all__ = ["Application", "app"]
+__all__ = ["ServerApplication", "app"]

@@ -10,7 +10,7 @@ from asl.documents.compiling import compile
 from asl.engine.execution import execution_id
 from asl.server.audit import record_action
 from asl.server.documents import find_revision, read_text, registration_of
-from asl.server.projects import Access, Project
+from asl.server.projects import Access, ServerProject
 from asl.service.service import check_name
 from asl.stores.executions import UNREGISTERED, StoredExecution
 
@@ -35,7 +35,7 @@ async def start_execution(
         ExecutionExists: The name belongs to an execution with another document or input.
         InvalidDocument: The text has errors.
     """
-    project, user = access.project, access.identity.user
+    project, user = access.project, access.principal.user
     if (document is None) == (text is None):
         raise AslError("give either 'document' or 'text'")
     if document is not None:
@@ -52,7 +52,7 @@ async def start_execution(
 
 
 async def start_registered(
-    project: Project, reference: str, data: Json, *, name: str | None, requestor: str | None
+    project: ServerProject, reference: str, data: Json, *, name: str | None, requestor: str | None
 ) -> StoredExecution:
     """Start an execution of a published document.
 

@@ -15,7 +15,7 @@ __all__ = ["give_answer"]
 _OF_THE_USER: Final = frozenset(
     {"approver", "by", "roles", "timestamp", "system_user", "authentication", "request_id"}
 )
-"""Fields of an answer that the service sets: nobody answers in another name."""
+"""Fields of an answer that the service sets: a user cannot answer in another name."""
 
 
 def give_answer(access: Access, request_id: str, fields: Mapping[str, Json]) -> Json:
@@ -37,17 +37,17 @@ def give_answer(access: Access, request_id: str, fields: Mapping[str, Json]) -> 
     """
     for name in sorted(_OF_THE_USER.intersection(fields)):
         raise AslError(f"{name!r} cannot be given: it is that of the authenticated user")
-    given, identity = dict(fields), access.identity
+    given, principal = dict(fields), access.principal
     approval = given.pop("approval", None)
     comment = given.pop("comment", None)
     edited = given.pop("edited", None)
     record = access.store.answer(
         request_id,
         approval,
-        by=identity.user,
+        by=principal.user,
         comment=comment,
         edited=edited,
-        roles=identity.approval_roles,
+        roles=principal.approval_roles,
         **given,
     )
     record_action(access, "request.answer", request_id, {"approval": approval})

@@ -25,16 +25,16 @@ from asl.server.access.authentication import (
     LocalUser,
     authenticate,
 )
-from asl.server.access.identity import Identity
+from asl.server.access.principal import Principal
 from asl.server.access.users import NO_USERS, Users, read_users
 from asl.server.api import documents, events, executions, requests, service
 from asl.server.http import BodyLimit, SecurityHeaders
 from asl.server.problems import add_handlers
-from asl.server.projects import DEFAULT, Project, make_project
+from asl.server.projects import DEFAULT, ServerProject, make_project
 from asl.service.http import CONCURRENCY, AwsEndpoint
 from asl.service.service import ACCOUNT, REGION
 
-__all__ = ["Application", "app"]
+__all__ = ["ServerApplication", "app"]
 
 ROUTERS: Final = (
     documents.router,
@@ -46,7 +46,7 @@ ROUTERS: Final = (
 """The routes of the REST interface."""
 
 
-class Application(Starlette):
+class ServerApplication(Starlette):
     """The service as an ASGI application.
 
     Mount it with its lifespan: `FastAPI(lifespan=service.lifespan)`, then
@@ -65,18 +65,18 @@ class Application(Starlette):
 
     def __init__(
         self,
-        projects: Mapping[str, Project],
+        projects: Mapping[str, ServerProject],
         ways: Sequence[Authenticator],
         *,
         concurrency: int = CONCURRENCY,
-        aws: Callable[[Project], AwsEndpoint] | None = None,
+        aws: Callable[[ServerProject], AwsEndpoint] | None = None,
         background: Callable[[], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
         self.projects = projects
         self._background = background
         self._concurrency = concurrency
 
-        def identify(request: HTTPConnection) -> Identity:
+        def identify(request: HTTPConnection) -> Principal:
             return authenticate(ways, request)
 
         api = rest_application(identify)
@@ -113,7 +113,7 @@ class Application(Starlette):
 
 
 def _faces(
-    project: Project, api: ASGIApp, aws: Callable[[Project], AwsEndpoint] | None
+    project: ServerProject, api: ASGIApp, aws: Callable[[ServerProject], AwsEndpoint] | None
 ) -> list[BaseRoute]:
     """Return the routes of a project."""
     faces: list[BaseRoute] = [Mount("/api/v1", _InProject(api, project))]
@@ -125,16 +125,16 @@ def _faces(
 class _InProject:
     """Adds the project to the requests of a face."""
 
-    def __init__(self, face: ASGIApp, project: Project) -> None:
+    def __init__(self, face: ASGIApp, project: ServerProject) -> None:
         self._face = face
         self._project = project
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """AnswerRequest a request."""
         await self._face({**scope, "asl.project": self._project}, receive, send)
 
 
-def rest_application(identify: Callable[[HTTPConnection], Identity]) -> FastAPI:
+def rest_application(identify: Callable[[HTTPConnection], Principal]) -> FastAPI:
     """Return the REST interface.
 
     Args:
@@ -164,7 +164,7 @@ def app(
     local: bool = False,
     concurrency: int = CONCURRENCY,
     **bindings: Unpack[Bindings],
-) -> Application:
+) -> ServerApplication:
     """Return the service as an ASGI application, with the REST interface and the pages.
 
     Mount it with its lifespan, which runs the executions:
@@ -189,7 +189,9 @@ def app(
     ways: list[Authenticator] = [BearerTokens(known), *authenticators]
     if local:
         ways.append(LocalUser())
-    return Application(projects_of(store, bindings, ACCOUNT, REGION), ways, concurrency=concurrency)
+    return ServerApplication(
+        projects_of(store, bindings, ACCOUNT, REGION), ways, concurrency=concurrency
+    )
 
 
 def projects_of(
@@ -197,7 +199,7 @@ def projects_of(
     bindings: Bindings,
     account: str,
     region: str,
-) -> dict[str, Project]:
+) -> dict[str, ServerProject]:
     """Return the projects of stores.
 
     Raises:

@@ -28,10 +28,10 @@ def record_action(
         details: What else describes it; no data of the workflow.
         reason: Why the user did it.
     """
-    session, identity = access.store.session, access.identity
+    session, principal = access.store.session, access.principal
     found = dict(details or {})
     if reason is not None:
         found["reason"] = reason
     now = access.store.clock.now()
-    add_entry(session, AuditEntry(now, identity.user, identity.method, action, target, found))
+    add_entry(session, AuditEntry(now, principal.user, principal.method, action, target, found))
     session.flush()

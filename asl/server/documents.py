@@ -13,7 +13,7 @@ from asl.documents.checking import check
 from asl.documents.loading import load
 from asl.executions.registrations import MACHINE, VERSION, Registration, resolve_arn
 from asl.server.problems import NotFound
-from asl.server.projects import Project
+from asl.server.projects import ServerProject
 from asl.service.operations import perform
 from asl.service.service import StatesService
 from asl.stores.executions import StoredExecution
@@ -95,7 +95,7 @@ def read_text(text: str, file: str | None = None, dialect: str | None = None) ->
 
 
 async def publish_document(
-    project: Project,
+    project: ServerProject,
     document: Document,
     *,
     name: str | None = None,
@@ -148,7 +148,7 @@ async def publish_document(
 
 
 def _service_for(
-    project: Project, document: Document, express: bool, profile: str | None
+    project: ServerProject, document: Document, express: bool, profile: str | None
 ) -> StatesService:
     """Return the registry with the rules that a document passes.
 
@@ -169,7 +169,7 @@ def _service_for(
 
 
 async def _put(
-    service: StatesService, project: Project, name: str, definition: str, express: bool
+    service: StatesService, project: ServerProject, name: str, definition: str, express: bool
 ) -> Resource:
     """Create a state machine, or replace its definition, and return it."""
     scope, session = project.scope, project.store.session
@@ -188,7 +188,7 @@ async def _put(
     return find_document(project, name)
 
 
-def find_document(project: Project, name: str) -> Resource:
+def find_document(project: ServerProject, name: str) -> Resource:
     """Return the state machine of a registered document.
 
     Args:
@@ -205,7 +205,7 @@ def find_document(project: Project, name: str) -> Resource:
     return found
 
 
-def list_documents(project: Project) -> list[Revision]:
+def list_documents(project: ServerProject) -> list[Revision]:
     """Return the current revisions of all documents, by name."""
     found = list_resources(project.store.session, MACHINE, project.scope.prefix)
     return sorted((revision_of(each) for each in found), key=lambda each: each.name)
@@ -216,7 +216,7 @@ def revision_of(machine: Resource) -> Revision:
     return _revision(machine, machine.body, None, machine.body["updateDate"], None)
 
 
-def versions_of(project: Project, machine: Resource) -> list[Revision]:
+def versions_of(project: ServerProject, machine: Resource) -> list[Revision]:
     """Return the published versions of a document, the newest first."""
     found = list_resources(project.store.session, VERSION, machine.arn)
     return [_version(machine, each) for each in reversed(found)]
@@ -253,7 +253,7 @@ def _revision(
     )
 
 
-def find_revision(project: Project, reference: str) -> Revision:
+def find_revision(project: ServerProject, reference: str) -> Revision:
     """Return a revision by `NAME`, `NAME:VERSION` or the beginning of its hash.
 
     Raises:
@@ -275,7 +275,7 @@ def find_revision(project: Project, reference: str) -> Revision:
         return found
 
 
-def _with_hash(project: Project, text: str) -> Iterator[Revision]:
+def _with_hash(project: ServerProject, text: str) -> Iterator[Revision]:
     """Yield the revisions whose hash begins with a text of at least eight digits."""
     if len(text) < 8:
         return
@@ -285,7 +285,7 @@ def _with_hash(project: Project, text: str) -> Iterator[Revision]:
                 yield each
 
 
-def registration_of(project: Project, revision: Revision) -> Registration:
+def registration_of(project: ServerProject, revision: Revision) -> Registration:
     """Return what an execution of a revision is registered as.
 
     Raises:
@@ -298,7 +298,7 @@ def registration_of(project: Project, revision: Revision) -> Registration:
     return found
 
 
-def document_of(project: Project, stored: StoredExecution) -> Document:
+def document_of(project: ServerProject, stored: StoredExecution) -> Document:
     """Return the document of an execution, with the text it was published as where it is known.
 
     Raises:

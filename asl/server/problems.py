@@ -24,7 +24,7 @@ from asl.executions.errors import (
     ExecutionNotRedrivable,
     RequestNotFound,
 )
-from asl.server.access.identity import Forbidden, Unauthorized
+from asl.server.access.principal import Forbidden, Unauthorized
 from asl.service.errors import ServiceError
 from asl.states.approval_answers import AnswerRefused
 from asl.stores.errors import StoreError

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from asl.executions import Store
-from asl.server.access.identity import Identity
+from asl.server.access.principal import Principal
 from asl.server.streams import EventHub
-from asl.service.arns import Scope
+from asl.service.arns import RequestScope
 from asl.service.service import ACCOUNT, REGION, StatesService
 
-__all__ = ["DEFAULT", "Access", "Project", "make_project"]
+__all__ = ["DEFAULT", "Access", "ServerProject", "make_project"]
 
 DEFAULT: Final = "default"
 """Name of the only project of a server with one store."""
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class ServerProject:
     """A store with its registered documents.
 
     Attributes:
@@ -34,7 +34,7 @@ class Project:
     name: str
     service: StatesService
     amazon: StatesService
-    scope: Scope
+    scope: RequestScope
     hub: EventHub
     bindings: Mapping[str, Any]
 
@@ -50,13 +50,13 @@ def make_project(
     bindings: Mapping[str, Any],
     account: str = ACCOUNT,
     region: str = REGION,
-) -> Project:
+) -> ServerProject:
     """Return the project of a store."""
-    return Project(
+    return ServerProject(
         name,
         StatesService(store, "default", bindings),
         StatesService(store, "aws", bindings),
-        Scope(account, region),
+        RequestScope(account, region),
         EventHub(store),
         bindings,
     )
@@ -66,8 +66,8 @@ def make_project(
 class Access:
     """One request: the project that it is about, and who sends it."""
 
-    project: Project
-    identity: Identity
+    project: ServerProject
+    principal: Principal
 
     @property
     def store(self) -> Store:

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from starlette.requests import HTTPConnection
 
 from asl.core.environment import user_name
-from asl.server.access.identity import PERMISSIONS, Identity, Unauthorized
+from asl.server.access.principal import PERMISSIONS, Principal, Unauthorized
 from asl.server.access.users import Users
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
 class Authenticator(Protocol):
     """One way in which requests are authenticated."""
 
-    def identify(self, request: HTTPConnection) -> Identity | None:
+    def identify(self, request: HTTPConnection) -> Principal | None:
         """Return the user of a request; None if it has no credentials of this kind.
 
         Raises:
@@ -34,7 +34,7 @@ class Authenticator(Protocol):
         ...
 
 
-def authenticate(ways: Sequence[Authenticator], request: HTTPConnection) -> Identity:
+def authenticate(ways: Sequence[Authenticator], request: HTTPConnection) -> Principal:
     """Return the user of a request.
 
     Raises:
@@ -53,8 +53,12 @@ class BearerTokens:
     def __init__(self, users: Users) -> None:
         self._users = users
 
-    def identify(self, request: HTTPConnection) -> Identity | None:
-        """Return the user of a bearer token."""
+    def identify(self, request: HTTPConnection) -> Principal | None:
+        """Return the user of a bearer token.
+
+        Raises:
+            Unauthorized: The token is unknown.
+        """
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
@@ -82,8 +86,12 @@ class ProxyHeader:
         self._users = users
         self._roles = roles
 
-    def identify(self, request: HTTPConnection) -> Identity | None:
-        """Return the user that a trusted proxy names."""
+    def identify(self, request: HTTPConnection) -> Principal | None:
+        """Return the user that a trusted proxy names.
+
+        Raises:
+            Unauthorized: The sender is no trusted proxy, or the user is unknown.
+        """
         names = request.headers.getlist(self._header)
         if not names:
             return None
@@ -100,7 +108,7 @@ class ProxyHeader:
         projects = None if known is None else known.projects
         if known is None and not roles:
             raise Unauthorized(f"the user {user!r} is unknown")
-        return Identity(user, roles, "proxy", projects, ambient=True)
+        return Principal(user, roles, "proxy", projects, ambient=True)
 
     def _is_trusted(self, address: str) -> bool:
         try:
@@ -121,9 +129,9 @@ class LocalUser:
     """
 
     def __init__(self) -> None:
-        self._identity = Identity(user_name(), frozenset(PERMISSIONS), "local", ambient=True)
+        self._identity = Principal(user_name(), frozenset(PERMISSIONS), "local", ambient=True)
 
-    def identify(self, request: HTTPConnection) -> Identity | None:
+    def identify(self, request: HTTPConnection) -> Principal | None:
         """Return the user of this machine."""
         headers = request.headers
         if any(name in headers for name in _FORWARDED) or request.client is None:

@@ -18,7 +18,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from asl.core.errors import AslError
-from asl.server.access.identity import Identity
+from asl.server.access.principal import Principal
 
 __all__ = ["NO_USERS", "Users", "hash_of", "new_token", "read_users"]
 
@@ -54,18 +54,18 @@ class Users:
     def __bool__(self) -> bool:
         return bool(self._users)
 
-    def by_token(self, token: str, method: str = "token") -> Identity | None:
+    def by_token(self, token: str, method: str = "token") -> Principal | None:
         """Return the user of a token, None for an unknown one; the time does not depend on it."""
         hashed, found = hash_of(token), None
         for name, user in self._users.items():
             if user.token is not None and compare_digest(user.token, hashed):
-                found = Identity(name, user.roles, method, user.projects)
+                found = Principal(name, user.roles, method, user.projects)
         return found
 
-    def named(self, name: str, method: str = "proxy") -> Identity | None:
+    def named(self, name: str, method: str = "proxy") -> Principal | None:
         """Return the user of a name that was authenticated by other means; None if unknown."""
         user = self._users.get(name)
-        return None if user is None else Identity(name, user.roles, method, user.projects)
+        return None if user is None else Principal(name, user.roles, method, user.projects)
 
 
 NO_USERS: Final = Users({})

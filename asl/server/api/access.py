@@ -10,8 +10,8 @@ from fastapi import Depends
 from starlette.requests import Request
 
 from asl.server.access.authentication import host_of
-from asl.server.access.identity import APPROVER, OPERATOR, VIEWER, Forbidden, Identity
-from asl.server.projects import Access, Project
+from asl.server.access.principal import APPROVER, OPERATOR, VIEWER, Forbidden, Principal
+from asl.server.projects import Access, ServerProject
 
 __all__ = ["Approver", "Operator", "Viewer", "access_of", "refuse_cross_site"]
 
@@ -25,13 +25,13 @@ def access_of(request: Request, role: str) -> Access:
         Unauthorized: The request has no valid credentials.
         Forbidden: The user lacks the role or the project, or the request comes from another site.
     """
-    project: Project = request.scope["asl.project"]
-    identity: Identity = request.app.state.authenticate(request)
-    identity.require_project(project.name)
-    identity.require(role)
-    if identity.ambient and request.method not in _SAFE:
+    project: ServerProject = request.scope["asl.project"]
+    principal: Principal = request.app.state.authenticate(request)
+    principal.require_project(project.name)
+    principal.require(role)
+    if principal.ambient and request.method not in _SAFE:
         refuse_cross_site(request)
-    return Access(project, identity)
+    return Access(project, principal)
 
 
 def refuse_cross_site(request: Request) -> None:

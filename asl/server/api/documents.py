@@ -24,9 +24,9 @@ from asl.server.api.models import (
     DocumentPage,
     DocumentSummary,
     DocumentText,
-    Graph,
+    Drawing,
     PlanResult,
-    Publish,
+    PublishRequest,
     Reason,
     reason_of,
 )
@@ -40,7 +40,7 @@ from asl.server.documents import (
     read_text,
     versions_of,
 )
-from asl.server.projects import Project
+from asl.server.projects import ServerProject
 from asl.service.operations import perform
 
 __all__ = ["router"]
@@ -49,8 +49,8 @@ router = APIRouter(tags=["documents"])
 
 
 @router.post("/documents", status_code=201)
-async def publish(body: Publish, access: Operator) -> DocumentSummary:
-    """Publish a document under a name; the same content again gives the same version."""
+async def publish(body: PublishRequest, access: Operator) -> DocumentSummary:
+    """PublishRequest a document under a name; the same content again gives the same version."""
     revision = await publish_document(
         access.project,
         read_text(body.text, body.file, body.dialect),
@@ -117,9 +117,9 @@ def convert_text(body: ConvertRequest, access: Viewer) -> ConversionResult:
 @router.post("/graph")
 def draw(
     body: DocumentText, access: Viewer, format: Literal["mermaid", "dot", "svg"] = "svg"
-) -> Graph:
+) -> Drawing:
     """Draw a document."""
-    return Graph(format=format, text=graph(given_document(access.project, body), format=format))
+    return Drawing(format=format, text=graph(given_document(access.project, body), format=format))
 
 
 @router.post("/plan")
@@ -128,7 +128,7 @@ def plan_text(body: DocumentText, access: Viewer) -> PlanResult:
     return PlanResult(plan=plan(given_document(access.project, body)).to_json())
 
 
-def given_document(project: Project, given: DocumentText) -> Document:
+def given_document(project: ServerProject, given: DocumentText) -> Document:
     """Return the document of a request.
 
     Raises:

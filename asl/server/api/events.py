@@ -51,6 +51,10 @@ async def stream(
 
     A client that connects again sends the id of the last event that it has seen in the header
     Last-Event-ID. Chunks of an agent's answer come as they are produced and have no id.
+
+    \f
+    Raises:
+        AslError: The header Last-Event-ID is not a number.
     """
     if last_event_id is not None:
         if not (last_event_id.isascii() and last_event_id.isdecimal()):

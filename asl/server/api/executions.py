@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query
 
 from asl.core.errors import AslError
 from asl.core.values import Json
+from asl.runs.feedback import give_feedback
 from asl.server.actions import start_execution
 from asl.server.api.access import Operator, Viewer
 from asl.server.api.models import (
@@ -18,10 +19,10 @@ from asl.server.api.models import (
     ExecutionSummary,
     Feedback,
     FeedbackAnswer,
-    Fork,
+    ForkRequest,
+    NewExecution,
     Reason,
-    Resume,
-    Start,
+    ResumeRequest,
     reason_of,
 )
 from asl.server.api.requests import listed_request
@@ -39,8 +40,8 @@ Status = Literal["RUNNING", "PAUSED", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORT
 
 
 @router.post("/executions", status_code=201)
-async def start(body: Start, access: Operator) -> ExecutionSummary:
-    """Start an execution of a published document or of a text; a runner performs it.
+async def start(body: NewExecution, access: Operator) -> ExecutionSummary:
+    """NewExecution an execution of a published document or of a text; a runner performs it.
 
     The same name, document and input again return the same execution.
     """
@@ -120,7 +121,7 @@ def redrive(key: str, access: Operator, body: Reason | None = None) -> Execution
 
 
 @router.post("/executions/{key}/resume")
-async def resume(key: str, access: Operator, body: Resume) -> ExecutionSummary:
+async def resume(key: str, access: Operator, body: ResumeRequest) -> ExecutionSummary:
     """Continue an execution from a checkpoint, after a failure or the death of its process.
 
     Answers when the execution ends or waits.
@@ -134,8 +135,8 @@ async def resume(key: str, access: Operator, body: Resume) -> ExecutionSummary:
 
 
 @router.post("/executions/{key}/fork", status_code=201)
-def fork(key: str, access: Operator, body: Fork) -> ExecutionSummary:
-    """Start a copy of an execution at one of its states; the other one stays as it is."""
+def fork(key: str, access: Operator, body: ForkRequest) -> ExecutionSummary:
+    """NewExecution a copy of an execution at one of its states; the other one stays as it is."""
     stored = find_execution(access.store, key)
     data = body.input if "input" in body.model_fields_set else ABSENT
     handle = access.store.fork(stored.name, body.at, input=data, new_name=body.name)
@@ -161,9 +162,12 @@ def list_feedback(key: str, access: Viewer) -> Feedback:
 
 @router.post("/executions/{key}/feedback", status_code=201)
 async def give(key: str, body: FeedbackAnswer, access: Viewer) -> dict[str, Json]:
-    """Answer a feedback request; the answer is stored in the memory of the service."""
-    from asl.runs.feedback import give_feedback
+    """AnswerRequest a feedback request; the answer is stored in the memory of the service.
 
+    \f
+    Raises:
+        AslError: The service has no memory.
+    """
     name = find_execution(access.store, key).name
     memory = access.project.bindings.get("memory")
     if memory is None:
@@ -174,7 +178,7 @@ async def give(key: str, body: FeedbackAnswer, access: Viewer) -> dict[str, Json
             body.feedback_id,
             body.answer,
             memory=memory,
-            by=access.identity.user,
+            by=access.principal.user,
         )
     )
     record_action(access, "feedback.give", name, {"feedbackId": body.feedback_id})

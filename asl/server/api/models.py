@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 
 __all__ = [
-    "Answer",
     "AnswerBatch",
+    "AnswerRequest",
     "AnswerResult",
     "AuditEntryModel",
     "AuditPage",
@@ -25,6 +25,7 @@ __all__ = [
     "DocumentPage",
     "DocumentSummary",
     "DocumentText",
+    "Drawing",
     "EventModel",
     "EventPage",
     "ExecutionDetail",
@@ -32,17 +33,16 @@ __all__ = [
     "ExecutionSummary",
     "Feedback",
     "FeedbackAnswer",
-    "Fork",
-    "Graph",
+    "ForkRequest",
     "Health",
+    "NewExecution",
     "PlanResult",
     "Problem",
-    "Publish",
+    "PublishRequest",
     "Reason",
     "RequestModel",
     "RequestPage",
-    "Resume",
-    "Start",
+    "ResumeRequest",
     "TokenAnswer",
     "TokenPage",
     "WhoAmI",
@@ -90,7 +90,7 @@ class DocumentText(Model):
     dialect: str | None = Field(default=None, description="By default by the shape of the text.")
 
 
-class Publish(Model):
+class PublishRequest(Model):
     """A document to publish."""
 
     text: str = Field(max_length=MAX_TEXT, description="JSON or YAML, of any dialect.")
@@ -156,7 +156,7 @@ class CheckResult(Model):
 class ConvertRequest(DocumentText):
     """A document to convert."""
 
-    to: str = Field(description="The dialect: `asl`, `amazon`, `codemie`, `contenox`, `flujo`.")
+    to: str = Field(description="Name of the dialect, such as `amazon`.")
 
 
 class ConversionResult(Model):
@@ -168,7 +168,7 @@ class ConversionResult(Model):
     files: dict[str, str] = Field(description="Further files that the text imports, by path.")
 
 
-class Graph(Model):
+class Drawing(Model):
     """A drawing of a document."""
 
     format: str
@@ -184,7 +184,7 @@ class PlanResult(Model):
 # Executions
 
 
-class Start(Model):
+class NewExecution(Model):
     """An execution to start: of a published document, or of a text."""
 
     document: str | None = Field(
@@ -246,7 +246,7 @@ def reason_of(body: Reason | None) -> str | None:
     return None if body is None else body.reason
 
 
-class Fork(Reason):
+class ForkRequest(Reason):
     """Where a copy of an execution starts."""
 
     at: str = Field(description="`STATE` for its latest visit, `STATE#2` for the second one.")
@@ -256,7 +256,7 @@ class Fork(Reason):
     name: str | None = Field(default=None, max_length=80, description="Random by default.")
 
 
-class Resume(Reason):
+class ResumeRequest(Reason):
     """Where an execution continues."""
 
     from_checkpoint: str | None = Field(default=None, description="Name or id of a checkpoint.")
@@ -308,7 +308,7 @@ class RequestPage(Model):
     next: str | None = Field(description="The parameter `after` of the next page.")
 
 
-class Answer(Model):
+class AnswerRequest(Model):
     """A decision; who decides is the authenticated user."""
 
     approval: JsonValue = Field(default=None, description="The chosen option.")
@@ -331,7 +331,7 @@ class AnswerBatch(Model):
     """The same decision on several requests."""
 
     ids: list[str] = Field(min_length=1, max_length=1000)
-    answer: Answer
+    answer: AnswerRequest
 
 
 class AnswerResult(Model):

@@ -12,8 +12,8 @@ from asl.executions import Store
 from asl.server.answers import give_answer
 from asl.server.api.access import Approver, Operator, Viewer
 from asl.server.api.models import (
-    Answer,
     AnswerBatch,
+    AnswerRequest,
     AnswerResult,
     RequestModel,
     RequestPage,
@@ -50,14 +50,14 @@ def describe(key: str, access: Viewer) -> RequestModel:
 
 
 @router.post("/requests/{key}/answer")
-def answer(key: str, body: Answer, access: Approver) -> AnswerResult:
-    """Answer a request; a runner continues the execution."""
+def answer(key: str, body: AnswerRequest, access: Approver) -> AnswerResult:
+    """AnswerRequest a request; a runner continues the execution."""
     return AnswerResult(id=key, record=give_answer(access, request_id_of(key), _fields(body)))
 
 
 @router.post("/answers")
 def answer_batch(body: AnswerBatch, access: Approver) -> list[AnswerResult]:
-    """Answer several requests alike; each is accepted or refused by itself."""
+    """AnswerRequest several requests alike; each is accepted or refused by itself."""
     return [_attempt(access, key, _fields(body.answer)) for key in body.ids]
 
 
@@ -68,7 +68,7 @@ def _attempt(access: Access, key: str, fields: dict[str, Json]) -> AnswerResult:
         return AnswerResult(id=key, record=None, problem=str(refusal))
 
 
-def _fields(body: Answer) -> dict[str, Json]:
+def _fields(body: AnswerRequest) -> dict[str, Json]:
     """Return the fields of an answer as `Store.answer` takes them."""
     given: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
     more = given.pop("more", {})
@@ -88,7 +88,12 @@ def list_tokens(
 
 @router.post("/tokens/answer", status_code=204)
 def answer_token(body: TokenAnswer, access: Operator) -> None:
-    """Answer a task token with an output, an error or a heartbeat."""
+    """AnswerRequest a task token with an output, an error or a heartbeat.
+
+    \f
+    Raises:
+        AslError: Not exactly one kind of answer is given.
+    """
     tokens = access.store.tokens
     failed = body.error is not None or body.cause is not None
     if ("output" in body.model_fields_set) + failed + body.heartbeat != 1:

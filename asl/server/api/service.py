@@ -20,11 +20,11 @@ router = APIRouter(tags=["service"])
 @router.get("/me")
 def who_am_i(access: Viewer) -> WhoAmI:
     """Show who the service takes the sender for."""
-    identity = access.identity
+    principal = access.principal
     return WhoAmI(
-        user=identity.user,
-        roles=sorted(identity.roles),
-        method=identity.method,
+        user=principal.user,
+        roles=sorted(principal.roles),
+        method=principal.method,
         project=access.project.name,
     )
 

@@ -1,4 +1,4 @@
-"""The identity of who sends a request."""
+"""The principal of who sends a request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from typing import Final
 
 from asl.core.errors import AslError
 
-__all__ = ["APPROVER", "OPERATOR", "PERMISSIONS", "VIEWER", "Forbidden", "Identity", "Unauthorized"]
+__all__ = [
+    "APPROVER",
+    "OPERATOR",
+    "PERMISSIONS",
+    "VIEWER",
+    "Forbidden",
+    "Principal",
+    "Unauthorized",
+]
 
 VIEWER: Final = "viewer"
 """Sees everything of a project."""
@@ -20,7 +28,7 @@ PERMISSIONS: Final = (VIEWER, OPERATOR, APPROVER)
 
 
 class Unauthorized(AslError):
-    """The request names nobody, or its credentials are wrong."""
+    """The request has no credentials, or its credentials are wrong."""
 
 
 class Forbidden(AslError):
@@ -28,7 +36,7 @@ class Forbidden(AslError):
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class Principal:
     """An authenticated user.
 
     Attributes:
@@ -37,8 +45,7 @@ class Identity:
         method: How the user was authenticated: `local`, `token`, `session`, `proxy`,
             `oidc` or `link`.
         projects: Names of the projects that the user may see; None for all.
-        csrf: Token that forms of this user's session must repeat; None if the browser sends the
-            credentials of other requests by itself in no case.
+        csrf: Token that the forms of this user's session must repeat; None without a session.
         ambient: Whether a browser adds the credentials to requests of other pages by itself.
     """
 
