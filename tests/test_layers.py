@@ -81,7 +81,7 @@ MAY_BE_HEAVY = {
         f"asl.service.{name}": {"asyncio"}
         for name in ("activities", "client", "definitions", "executions", "http")
     },
-    "asl.server": {"asyncio", "pydantic"},
+    "asl.server": {"asyncio", "pydantic", "tomllib"},
     "asl.executions.runner": {"asyncio"},
     "asl.stores.group_commit": {"asyncio"},
     "asl.cli": {"click"},
@@ -351,8 +351,9 @@ LATE = {
     "asl.engine.map_run": "distributed Maps",
     "asl.executions": "executions in a store, which a run in memory lacks",
     "asl.executions.runner": "asyncio: needed by those who run what is due",
-    "asl.service.http": "starlette, of the extra server",
-    "asl.service.server": "uvicorn, of the extra server",
+    "asl.server.api.application": "fastapi, which only the REST interface needs",
+    "asl.server.access.users_file": "pydantic, where there are users",
+    "asl.server.serving": "fastapi and uvicorn, of the extra server",
     "asl.expr.jsonata": "the query language, which a document in JSONPath lacks",
     "asl.expr.jsonata.library": "the library jsonata",
     "asl.functions": "asyncio: needed where functions of a template are bound",

@@ -168,20 +168,18 @@ def _serve(
     store: Store, machines: "_Machines", listening: Listening, concurrency: int, watch: bool
 ) -> None:
     try:
-        from asl.service.http import AwsEndpoint, aws_application
-        from asl.service.server import bind_socket, run_server
+        from asl.server.serving import ServerSettings, serve_stores
     except ModuleNotFoundError as missing:
         raise AslError(
             f"'asl serve' needs the package {missing.name!r}: {install_command('server')}"
         ) from None
-    host, port, account, region, keys = listening
-    listener = bind_socket(host, port)
-    url = f"http://{host}:{listener.getsockname()[1]}"
-    endpoint = AwsEndpoint(machines.service, account, region, keys)
-    application = aws_application(
-        endpoint, concurrency=concurrency, background=machines.watch if watch else None
+    serve_stores(
+        {"default": store},
+        ServerSettings(**listening._asdict(), concurrency=concurrency),
+        machines.bindings,
+        ready=lambda url: _announce(url, store),
+        background=machines.watch if watch else None,
     )
-    run_server(application, listener, lambda: _announce(url, store))
 
 
 def _announce(url: str, store: Store) -> None:
@@ -215,7 +213,7 @@ class _Machines:
         self._files = files
         self._origin = origin
         self._scope = scope
-        self._bindings = bindings
+        self.bindings = bindings
 
     async def register(self) -> bool:
         """Register all state machines and print them; return whether all of them are valid."""
@@ -251,7 +249,7 @@ class _Machines:
         arn = await self._put(service, name, document)
         kind = "EXPRESS" if document.express else "STANDARD"
         console.write_line(f"{arn}  {kind}")
-        unbound = _unbound(document, service.profile, self._bindings)
+        unbound = _unbound(document, service.profile, self.bindings)
         for message in unbound:
             console.print_message(f"    {message}", style="yellow")
         if document.deployed is not None and any(":lambda:" in message for message in unbound):

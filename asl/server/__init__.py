@@ -1,5 +1,5 @@
 """The service: REST, live streams and pages over stores of executions."""
 
-from asl.server.app import ServerApplication, app
+from asl.server.application import ServerApplication, app
 
 __all__ = ["ServerApplication", "app"]

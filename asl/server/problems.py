@@ -6,10 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 import orjson
-from fastapi import FastAPI
-from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response
 
 from asl.core.diagnostics import InvalidDocument
@@ -29,7 +25,7 @@ from asl.service.errors import ServiceError
 from asl.states.approval_answers import AnswerRefused
 from asl.stores.errors import StoreError
 
-__all__ = ["NotFound", "add_handlers", "problem", "problem_of"]
+__all__ = ["NotFound", "problem", "problem_of"]
 
 MEDIA_TYPE: Final = "application/problem+json"
 
@@ -95,31 +91,3 @@ def problem_of(error: AslError) -> Response:
         more["findings"] = [diagnostic_to_json(each) for each in error.report.diagnostics]
     code = error.code if isinstance(error, ServiceError) else type(error).__name__
     return problem(status_of(error), code, str(error), **more)
-
-
-def add_handlers(application: FastAPI) -> None:
-    """Make an application answer errors as problems."""
-    application.add_exception_handler(AslError, _answer_error)
-    application.add_exception_handler(HTTPException, _answer_http)
-    application.add_exception_handler(RequestValidationError, _answer_invalid)
-
-
-def _answer_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, AslError)
-    return problem_of(error)
-
-
-def _answer_http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return problem(error.status_code, "HttpError", str(error.detail))
-
-
-def _answer_invalid(request: Request, error: Exception) -> Response:
-    """Describe a body or parameter of a wrong form, without repeating its content."""
-    assert isinstance(error, RequestValidationError)
-    faults: list[Json] = [
-        {"place": ".".join(map(str, each["loc"])), "message": each["msg"]}
-        for each in error.errors()[:20]
-    ]
-    first = f"{faults[0]['place']}: {faults[0]['message']}" if faults else "wrong form"
-    return problem(422, "InvalidRequest", first, faults=faults)

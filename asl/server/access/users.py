@@ -8,37 +8,27 @@ projects = ["orders"]
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from hmac import compare_digest
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from asl.core.errors import AslError
 from asl.server.access.principal import Principal
 
-__all__ = ["NO_USERS", "Users", "hash_of", "new_token", "read_users"]
+__all__ = ["NO_USERS", "User", "Users", "hash_of", "new_token"]
 
 PREFIX: Final = "sha256:"
 
 
-class User(BaseModel):
-    """A user of the file."""
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user: the hash of the token, roles, and projects (None for all)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    token: str | None = Field(None, pattern=r"^sha256:[0-9a-f]{64}$")
+    token: str | None = None
     roles: frozenset[str] = frozenset()
     projects: frozenset[str] | None = None
-
-
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    users: dict[str, User] = {}
 
 
 class Users:
@@ -79,26 +69,3 @@ def hash_of(token: str) -> str:
 def new_token() -> str:
     """Return a new random token."""
     return f"asl_{secrets.token_urlsafe(32)}"
-
-
-def read_users(path: str | os.PathLike[str]) -> Users:
-    """Read a users file.
-
-    Raises:
-        AslError: It cannot be read, is no TOML, or has an unknown field.
-    """
-    import tomllib
-
-    try:
-        with open(path, "rb") as file:
-            value = tomllib.load(file)
-    except OSError as error:
-        raise AslError(f"cannot read the users file {path}: {error.strerror}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise AslError(f"{path} is not TOML: {error}") from None
-    try:
-        return Users(_File.model_validate(value).users)
-    except ValidationError as refusal:
-        first = refusal.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise AslError(f"{path}: {place}: {first['msg']}") from None

@@ -6,16 +6,15 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Final, Unpack
+from functools import partial
+from typing import Any, Unpack
 
-from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from asl import __version__
 from asl.bindings import Bindings, takes_bindings
 from asl.core.errors import AslError
 from asl.executions import Store
@@ -26,24 +25,13 @@ from asl.server.access.authentication import (
     authenticate,
 )
 from asl.server.access.principal import Principal
-from asl.server.access.users import NO_USERS, Users, read_users
-from asl.server.api import documents, events, executions, requests, service
+from asl.server.access.users import NO_USERS, Users
 from asl.server.http import BodyLimit, SecurityHeaders
-from asl.server.problems import add_handlers
 from asl.server.projects import DEFAULT, ServerProject, make_project
 from asl.service.http import CONCURRENCY, AwsEndpoint
 from asl.service.service import ACCOUNT, REGION
 
-__all__ = ["ServerApplication", "app"]
-
-ROUTERS: Final = (
-    documents.router,
-    executions.router,
-    events.router,
-    requests.router,
-    service.router,
-)
-"""The routes of the REST interface."""
+__all__ = ["ServerApplication", "app", "ways_of"]
 
 
 class ServerApplication(Starlette):
@@ -79,7 +67,7 @@ class ServerApplication(Starlette):
         def identify(request: HTTPConnection) -> Principal:
             return authenticate(ways, request)
 
-        api = rest_application(identify)
+        api = LateFace(partial(_rest, identify))
         routes: list[BaseRoute] = []
         for name, project in projects.items():
             faces = _faces(project, api, aws)
@@ -104,7 +92,7 @@ class ServerApplication(Starlette):
         try:
             async with AsyncExitStack() as runners:
                 for project in self.projects.values() if self._concurrency else ():
-                    runner = project.store.runner(concurrency=self._concurrency)
+                    runner = project.store.runner(concurrency=self._concurrency, **project.bindings)
                     await runners.enter_async_context(runner)
                 yield
         finally:
@@ -122,6 +110,32 @@ def _faces(
     return faces
 
 
+def _rest(identify: Callable[[HTTPConnection], Principal]) -> ASGIApp:
+    """Return the REST interface, whose libraries take longer to load than all else."""
+    from asl.server.api.application import rest_application
+
+    return rest_application(identify)
+
+
+class LateFace:
+    """A face that is loaded in a thread by its first request, so that the service starts fast.
+
+    Args:
+        load: Returns the face.
+    """
+
+    def __init__(self, load: Callable[[], ASGIApp]) -> None:
+        self._load = load
+        self._face: asyncio.Task[ASGIApp] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if self._face is None:
+            self._face = asyncio.create_task(asyncio.to_thread(self._load))
+        face = await asyncio.shield(self._face)
+        await face(scope, receive, send)
+
+
 class _InProject:
     """Adds the project to the requests of a face."""
 
@@ -132,27 +146,6 @@ class _InProject:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """AnswerRequest a request."""
         await self._face({**scope, "asl.project": self._project}, receive, send)
-
-
-def rest_application(identify: Callable[[HTTPConnection], Principal]) -> FastAPI:
-    """Return the REST interface.
-
-    Args:
-        identify: Returns the user of a request; raises Unauthorized.
-    """
-    api = FastAPI(
-        title="Agent State Language",
-        description="Workflows, their executions, and the people who decide in them.",
-        version=__version__,
-        docs_url=None,
-        redoc_url=None,
-        openapi_url="/openapi.json",
-    )
-    api.state.authenticate = identify
-    add_handlers(api)
-    for router in ROUTERS:
-        api.include_router(router)
-    return api
 
 
 @takes_bindings
@@ -185,13 +178,32 @@ def app(
     Raises:
         AslError: The users file or a binding is wrong.
     """
-    known = users if isinstance(users, Users) else NO_USERS if users is None else read_users(users)
-    ways: list[Authenticator] = [BearerTokens(known), *authenticators]
-    if local:
-        ways.append(LocalUser())
-    return ServerApplication(
-        projects_of(store, bindings, ACCOUNT, REGION), ways, concurrency=concurrency
-    )
+    known = _users(users)
+    projects = projects_of(store, bindings, ACCOUNT, REGION)
+    ways = ways_of(known, authenticators, local=local)
+    return ServerApplication(projects, ways, concurrency=concurrency)
+
+
+def _users(given: Users | str | os.PathLike[str] | None) -> Users:
+    if given is None or isinstance(given, Users):
+        return given or NO_USERS
+    from asl.server.access.users_file import read_users
+
+    return read_users(given)
+
+
+def ways_of(
+    users: Users = NO_USERS, further: Sequence[Authenticator] = (), *, local: bool
+) -> list[Authenticator]:
+    """Return the ways in which requests are authenticated.
+
+    Args:
+        users: Users with tokens.
+        further: Further ways.
+        local: Whether requests of this machine need no credentials.
+    """
+    ways: list[Authenticator] = [BearerTokens(users), *further]
+    return [*ways, LocalUser()] if local else ways
 
 
 def projects_of(
@@ -205,7 +217,7 @@ def projects_of(
     Raises:
         AslError: The mapping has no store, or a name is not usable in paths.
     """
-    given: dict[str, Any] = dict(bindings)
+    given = {name: value for name, value in bindings.items() if value is not None}
     if not isinstance(store, Mapping):
         opened = store if isinstance(store, Store) else Store(store, **bindings)
         return {DEFAULT: make_project(DEFAULT, opened, given, account, region)}

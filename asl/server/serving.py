@@ -1,0 +1,83 @@
+"""The service as a process: what `asl serve` listens with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from asl.executions import Store
+from asl.server.access.authentication import Authenticator, is_local_name
+from asl.server.access.users import NO_USERS, Users
+from asl.server.application import ServerApplication, ways_of
+from asl.server.projects import ServerProject, make_project
+from asl.service.http import CONCURRENCY, AwsEndpoint
+from asl.service.server import bind_socket, run_server
+from asl.service.service import ACCOUNT, REGION
+
+__all__ = ["ServerSettings", "serve_stores"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """How the service listens and whom it serves.
+
+    Attributes:
+        host: Address to listen on.
+        port: Port to listen on; 0 for a free one.
+        account: Account of the ARNs.
+        region: Region of the ARNs.
+        keys: Secret access keys by access key id, for AWS's protocol; None to accept any.
+        users: Users with tokens.
+        authenticators: Further ways in which requests are authenticated.
+        concurrency: Maximum number of executions that run at the same time.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8083
+    account: str = ACCOUNT
+    region: str = REGION
+    keys: Mapping[str, str] | None = None
+    users: Users = NO_USERS
+    authenticators: Sequence[Authenticator] = field(default_factory=tuple)
+    concurrency: int = CONCURRENCY
+
+
+def serve_stores(
+    stores: Mapping[str, Store],
+    settings: ServerSettings,
+    bindings: Mapping[str, Any],
+    *,
+    ready: Callable[[str], object],
+    background: Callable[[], Coroutine[Any, Any, None]] | None = None,
+) -> None:
+    """Serve stores until the process is interrupted; blocks the caller.
+
+    Args:
+        stores: The stores by the name of their project; a single one is at the root.
+        settings: How to listen.
+        bindings: Bindings of the executions.
+        ready: Called with the URL when requests are answered.
+        background: Further work meanwhile, such as watching files.
+
+    Raises:
+        AslError: The address is in use.
+    """
+    account, region = settings.account, settings.region
+    listener = bind_socket(settings.host, settings.port)
+    url = f"http://{settings.host}:{listener.getsockname()[1]}"
+
+    def aws(project: ServerProject) -> AwsEndpoint:
+        return AwsEndpoint(project.amazon, account, region, settings.keys)
+
+    application = ServerApplication(
+        {
+            name: make_project(name, store, bindings, account, region)
+            for name, store in stores.items()
+        },
+        ways_of(settings.users, settings.authenticators, local=is_local_name(settings.host)),
+        concurrency=settings.concurrency,
+        aws=aws,
+        background=background,
+    )
+    run_server(application, listener, lambda: ready(url))
