@@ -364,15 +364,39 @@ class Store(StoreControl, StoreMaintenance):
         restart = prepare_redrive(self._reader, self.get(name), corrected)
         return await self._executor.resume(name, given, has_running_loop(), restart)
 
-    def request_redrive(self, name: str) -> None:
+    def request_redrive(
+        self, name: str, *, document: Program | Document | Loadable | None = None
+    ) -> None:
         """Restart a failed execution from its failed states; a runner continues it.
+
+        Args:
+            name: Name or id of the execution.
+            document: A corrected document; by default the same.
 
         Raises:
             ExecutionNotFound: There is no such execution.
-            ExecutionNotRedrivable: It did not fail.
+            ExecutionNotRedrivable: It did not fail, or the document lacks its current states.
+            InvalidDocument: The document has errors.
         """
         known = self.get(name)
-        self._executor.restart(known.name, prepare_redrive(self._reader, known, None))
+        corrected = None if document is None else self._reader.compile_document(document, known)
+        self._executor.restart(known.name, prepare_redrive(self._reader, known, corrected))
+
+    def request_resume(self, name: str, from_checkpoint: str) -> None:
+        """Restart an execution from a checkpoint; a runner continues it.
+
+        Args:
+            name: Name or id of the execution.
+            from_checkpoint: Name or id of the checkpoint.
+
+        Raises:
+            ExecutionNotFound: There is no such execution.
+            ExecutionBusy: Another process runs it.
+            CheckpointRefused: It cannot continue from the checkpoint.
+        """
+        restart = prepare_rewind(self._reader, from_checkpoint, None, False, self._given({}))
+        assert restart is not None
+        self._executor.restart(self.get(name).name, restart)
 
     def record_command(self, options: Sequence[str], folder: str) -> None:
         """Record the command line that binds names with all further executions.

@@ -6,13 +6,12 @@ import os
 
 from asl.core.errors import AslError
 from asl.core.values import Json
-from asl.documents.compiling import compile
 from asl.engine.execution import execution_id
 from asl.server.audit import record_action
 from asl.server.documents import find_revision, read_text, registration_of
 from asl.server.projects import Access, ServerProject
 from asl.service.service import check_name
-from asl.stores.executions import UNREGISTERED, StoredExecution
+from asl.stores.executions import StoredExecution
 
 __all__ = ["start_execution", "start_registered"]
 
@@ -42,10 +41,7 @@ async def start_execution(
         stored = await start_registered(project, document, data, name=name, requestor=user)
     else:
         loaded = read_text(text or "")
-        program = compile(loaded, profile="default")
-        handle = await project.store.astart(
-            program, data, name=name, requestor=user, origin=UNREGISTERED
-        )
+        handle = await project.store.astart(loaded, data, name=name, requestor=user)
         stored = project.store.get(handle.name)
     record_action(access, "execution.start", stored.name, {"workflow": stored.workflow})
     return stored

@@ -267,12 +267,19 @@ def find_revision(project: ServerProject, reference: str) -> Revision:
                 return each
         raise NotFound(f"the document {name!r} has no version {version}")
     try:
-        return revision_of(find_document(project, reference))
+        return _published(project, find_document(project, reference))
     except NotFound:
         found = next(_with_hash(project, reference), None)
         if found is None:
             raise
         return found
+
+
+def _published(project: ServerProject, machine: Resource) -> Revision:
+    """Return the current revision of a document, as the version that was published of it."""
+    current = revision_of(machine)
+    latest = next(iter(versions_of(project, machine)), None)
+    return latest if latest is not None and latest.hash == current.hash else current
 
 
 def _with_hash(project: ServerProject, text: str) -> Iterator[Revision]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
@@ -43,12 +44,17 @@ def rest_application(identify: Callable[[HTTPConnection], Principal]) -> FastAPI
         docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json",
+        generate_unique_id_function=_operation_id,
     )
     api.state.authenticate = identify
     _add_handlers(api)
     for router in ROUTERS:
         api.include_router(router)
     return api
+
+
+def _operation_id(route: APIRoute) -> str:
+    return f"{route.tags[0]}_{route.name}"
 
 
 def _add_handlers(application: FastAPI) -> None:

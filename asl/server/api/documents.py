@@ -43,7 +43,7 @@ from asl.server.documents import (
 from asl.server.projects import ServerProject
 from asl.service.operations import perform
 
-__all__ = ["router"]
+__all__ = ["optional_document", "router"]
 
 router = APIRouter(tags=["documents"])
 
@@ -141,6 +141,12 @@ def given_document(project: ServerProject, given: DocumentText) -> Document:
     if given.document is not None:
         return find_revision(project, given.document).document()
     return read_text(given.text or "", given.file, given.dialect)
+
+
+def optional_document(project: ServerProject, given: DocumentText) -> Document | None:
+    """Return the document of a request, None without one; see `given_document`."""
+    has_one = given.text is not None or given.document is not None
+    return given_document(project, given) if has_one else None
 
 
 def summary(revision: Revision) -> DocumentSummary:

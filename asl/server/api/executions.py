@@ -13,6 +13,7 @@ from asl.core.values import Json
 from asl.runs.feedback import give_feedback
 from asl.server.actions import start_execution
 from asl.server.api.access import Operator, Viewer
+from asl.server.api.documents import optional_document
 from asl.server.api.models import (
     ExecutionDetail,
     ExecutionPage,
@@ -22,6 +23,7 @@ from asl.server.api.models import (
     ForkRequest,
     NewExecution,
     Reason,
+    RedriveRequest,
     ResumeRequest,
     reason_of,
 )
@@ -59,7 +61,7 @@ def list_page(
     text: Annotated[str | None, Query(max_length=200)] = None,
     since: datetime | None = None,
     until: datetime | None = None,
-    before: Annotated[str | None, Query(pattern=r"^\d{1,18}$")] = None,
+    before: Annotated[str | None, Query(pattern=r"^\d{1,19}$")] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> ExecutionPage:
     """List root executions, the newest first.
@@ -112,25 +114,23 @@ def cancel(key: str, access: Operator, body: Reason | None = None) -> ExecutionS
 
 
 @router.post("/executions/{key}/redrive", status_code=202)
-def redrive(key: str, access: Operator, body: Reason | None = None) -> ExecutionSummary:
+def redrive(key: str, access: Operator, body: RedriveRequest | None = None) -> ExecutionSummary:
     """Continue a failed execution from the states that failed; a runner performs it."""
     stored = find_execution(access.store, key)
-    access.store.request_redrive(stored.name)
-    record_action(access, "execution.redrive", stored.name, reason=reason_of(body))
+    corrected = None if body is None else optional_document(access.project, body)
+    access.store.request_redrive(stored.name, document=corrected)
+    details: dict[str, Json] = {"corrected": corrected is not None}
+    record_action(access, "execution.redrive", stored.name, details, reason=reason_of(body))
     return summary(access.store.get(stored.name))
 
 
-@router.post("/executions/{key}/resume")
-async def resume(key: str, access: Operator, body: ResumeRequest) -> ExecutionSummary:
-    """Continue an execution from a checkpoint, after a failure or the death of its process.
-
-    Answers when the execution ends or waits.
-    """
+@router.post("/executions/{key}/resume", status_code=202)
+def resume(key: str, access: Operator, body: ResumeRequest) -> ExecutionSummary:
+    """Continue an ended execution from one of its checkpoints; a runner performs it."""
     stored = find_execution(access.store, key)
-    record_action(access, "execution.resume", stored.name, reason=body.reason)
-    await access.store.aresume(
-        stored.name, from_checkpoint=body.from_checkpoint, **access.project.bindings
-    )
+    access.store.request_resume(stored.name, body.from_checkpoint)
+    details: dict[str, Json] = {"fromCheckpoint": body.from_checkpoint}
+    record_action(access, "execution.resume", stored.name, details, reason=body.reason)
     return summary(access.store.get(stored.name))
 
 

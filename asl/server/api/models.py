@@ -40,6 +40,7 @@ __all__ = [
     "Problem",
     "PublishRequest",
     "Reason",
+    "RedriveRequest",
     "RequestModel",
     "RequestPage",
     "ResumeRequest",
@@ -246,6 +247,10 @@ def reason_of(body: Reason | None) -> str | None:
     return None if body is None else body.reason
 
 
+class RedriveRequest(Reason, DocumentText):
+    """Why an execution is repeated, and with which document; by default the same."""
+
+
 class ForkRequest(Reason):
     """Where a copy of an execution starts."""
 
@@ -259,7 +264,7 @@ class ForkRequest(Reason):
 class ResumeRequest(Reason):
     """Where an execution continues."""
 
-    from_checkpoint: str | None = Field(default=None, description="Name or id of a checkpoint.")
+    from_checkpoint: str = Field(description="Name or id of a checkpoint.")
 
 
 class EventModel(Model):
