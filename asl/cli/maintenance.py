@@ -50,18 +50,28 @@ def rm_command(executions: tuple[str, ...], store_file: str | None) -> Exit:
 @click.option(
     "--keep",
     metavar="DURATION",
-    required=True,
-    help="Age up to which executions are kept: 30d, 12h, 90s.",
+    help="Delete executions that ended longer ago: 30d, 12h, 90s.",
+)
+@click.option(
+    "--keep-latest",
+    metavar="N",
+    type=click.IntRange(0),
+    help="Delete ended executions beyond this number of the latest ones.",
 )
 @click.option("--dry-run", is_flag=True, help="Print the names without deleting anything.")
-def prune_command(store_file: str | None, keep: str, dry_run: bool) -> Exit:
-    """Delete executions that ended longer ago than --keep.
+def prune_command(
+    store_file: str | None, keep: str | None, keep_latest: int | None, dry_run: bool
+) -> Exit:
+    """Delete ended executions by age or number.
 
     \b
         asl prune --keep 30d
+        asl prune --keep-latest 10000
     """
+    if keep is None and keep_latest is None:
+        raise click.UsageError("give --keep DURATION or --keep-latest N")
     with open_store(store_file) as store:
-        names = store.prune(keep, dry_run=dry_run)
+        names = store.prune(keep, latest=keep_latest, dry_run=dry_run)
     if dry_run:
         for name in names:
             console.write_line(name)

@@ -3,7 +3,10 @@
 import asyncio
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import click
@@ -27,9 +30,11 @@ from asl.core.render.text import render_text
 from asl.documents.checking import check
 from asl.effects.task_tokens import TaskTokens
 from asl.executions import Store
+from asl.executions.retention import Retention
 from asl.service.arns import RequestScope
 from asl.service.errors import ServiceError
 from asl.service.operations import perform
+from asl.service.retention import prune_regularly
 from asl.service.service import ACCOUNT, REGION, StatesService
 from asl.sources.repository import find_files, is_document_name
 
@@ -44,6 +49,8 @@ OWN: Final = (
 """Resources that the service performs itself."""
 WATCH: Final = 0.5
 """Seconds between two looks at the watched files."""
+TEMPORARY: Final = Retention.read("90d", None, "1h")
+"""Retention of a temporary store: that of AWS, which has no API for ended express executions."""
 
 
 class Listening(NamedTuple):
@@ -72,7 +79,18 @@ def _keys(
     "--store",
     "store_file",
     metavar="FILE",
-    help="Store of executions; by default in memory, until the server ends.",
+    help="Store of executions; by default a temporary file, until the server ends.",
+)
+@click.option(
+    "--keep",
+    metavar="DURATION",
+    help="Delete executions that ended longer ago: 30d, 12h; in a temporary store 90d.",
+)
+@click.option(
+    "--keep-latest",
+    metavar="N",
+    type=click.IntRange(0),
+    help="Delete ended executions beyond this number of the latest ones.",
 )
 @click.option(
     "--host",
@@ -117,6 +135,8 @@ def _keys(
 def serve_command(
     documents: tuple[str, ...],
     store_file: str | None,
+    keep: str | None,
+    keep_latest: int | None,
     host: str,
     port: int,
     account: str,
@@ -146,13 +166,35 @@ def serve_command(
         "tokens": TaskTokens(),
         **binding.bindings(None, origin, watch=watch),
     }
-    with Store(store_file or "memory:", **bindings) as store:
+    retention = Retention.read(keep, keep_latest)
+    if store_file is None:
+        age = TEMPORARY.age if keep is None else retention.age
+        retention = retention._replace(age=age, express=TEMPORARY.express)
+    with _opened(store_file, bindings) as store:
         binding.record(store)
         machines = _Machines(store, documents, origin, RequestScope(account, region), bindings)
         if not asyncio.run(machines.register()):
             return Exit.INVALID
-        _serve(store, machines, listening, concurrency, watch)
+        works = [machines.watch] if watch else []
+        if retention != Retention():
+            works.append(partial(prune_regularly, store, retention))
+        where = "in a temporary store" if store_file is None else f"on {store.path}"
+        _serve(store, where, machines, listening, concurrency, partial(_together, works))
     return Exit.OK
+
+
+@contextmanager
+def _opened(file: str | None, bindings: Mapping[str, Any]) -> Iterator[Store]:
+    """Open a store; without a file a temporary one, which needs no memory for ended executions."""
+    if file is not None:
+        with Store(file, **bindings) as store:
+            yield store
+        return
+    with (
+        TemporaryDirectory(prefix="asl-serve-") as folder,
+        Store(os.path.join(folder, "executions.db"), synchronous="OFF", **bindings) as store,
+    ):
+        yield store
 
 
 def _templates(files: Iterable[str]) -> Iterator[str]:
@@ -164,8 +206,17 @@ def _templates(files: Iterable[str]) -> Iterator[str]:
             yield name
 
 
+async def _together(works: Iterable[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+    await asyncio.gather(*(work() for work in works))
+
+
 def _serve(
-    store: Store, machines: "_Machines", listening: Listening, concurrency: int, watch: bool
+    store: Store,
+    where: str,
+    machines: "_Machines",
+    listening: Listening,
+    concurrency: int,
+    background: Callable[[], Coroutine[Any, Any, None]],
 ) -> None:
     try:
         from asl.server.serving import ServerSettings, serve_stores
@@ -177,13 +228,12 @@ def _serve(
         {"default": store},
         ServerSettings(**listening._asdict(), concurrency=concurrency),
         machines.bindings,
-        ready=lambda url: _announce(url, store),
-        background=machines.watch if watch else None,
+        ready=lambda url: _announce(url, where),
+        background=background,
     )
 
 
-def _announce(url: str, store: Store) -> None:
-    where = "in memory" if store.path == "memory:" else f"on {store.path}"
+def _announce(url: str, where: str) -> None:
     console.print_message(f"asl: Step Functions, {where}, at {url}")
     console.print_message(f"    export AWS_ENDPOINT_URL_SFN={url}")
     console.print_message("    export AWS_DISABLE_HOST_PREFIX_INJECTION=true")

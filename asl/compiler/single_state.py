@@ -44,17 +44,19 @@ def isolate_state(subject: SingleState) -> tuple[dict[str, Json], dict[str, str]
     """
     stands_for: dict[str, str] = {}
 
-    def led(holder: Mapping[str, Json]) -> dict[str, Json]:
-        aside = dict(holder)
+    def led(holder: Json) -> Json:
+        if type(holder) is not dict:  # the checks report it
+            return holder
+        aside: dict[str, Json] = dict(holder)
         for key in ("Next", "Default"):
-            if key in aside:
-                aside[key] = f"{subject.name} > {aside[key]}"
-                stands_for[aside[key]] = holder[key]
+            if type(target := holder.get(key)) is str:
+                aside[key] = f"{subject.name} > {target}"
+                stands_for[aside[key]] = target
         return aside
 
     state = led(subject.state)
     for several in ("Choices", "Catch"):
-        if several in state:
+        if type(state.get(several)) is list:
             state[several] = [led(each) for each in state[several]]
     ends = {name: {"Type": "Succeed"} for name in stands_for}
     workflow = {

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from asl.bindings import bind
 from asl.core.values import Json
 from asl.engine.checkpoints import Storage
-from asl.executions import retention
 from asl.executions.reader import StoreReader
+from asl.executions.retention import Retention, delete, prune
 from asl.stores.pools import StoreBudgets
 from asl.stores.transfer import export_executions, import_execution
 from asl.stores.verification import find_faults
@@ -31,22 +31,35 @@ class StoreMaintenance(StoreReader):
             ExecutionBusy: Another process runs it.
             AslError: It has not ended, or another execution started it.
         """
-        retention.delete(self._executor, name, self._storages())
+        delete(self._executor, name, self._storages())
 
-    def prune(self, keep: str | float, *, dry_run: bool = False) -> list[str]:
-        """Delete the executions that ended longer ago than *keep*; running and paused ones remain.
+    def prune(
+        self,
+        keep: str | float | None = None,
+        *,
+        latest: int | None = None,
+        express: str | float | None = None,
+        dry_run: bool = False,
+    ) -> list[str]:
+        """Delete ended executions; running and paused ones remain.
 
         Args:
-            keep: A duration such as `"30d"`, or seconds.
+            keep: Delete those that ended longer ago: a duration such as `"30d"`, or seconds.
+            latest: Delete all but this number of the latest started ones.
+            express: Delete express executions that ended longer ago.
             dry_run: Whether to only return the names, without deleting; False by default.
 
         Returns:
-            The names of the deleted executions, oldest first.
+            The names of the deleted executions, those of each limit oldest first.
 
         Raises:
-            AslError: *keep* is not a duration.
+            AslError: *keep* or *express* is not a duration, or *latest* is not a number.
         """
-        return retention.prune(self._executor, keep, self.clock.now(), self._storages(), dry_run)
+        return self.retain(Retention.read(keep, latest, express), dry_run=dry_run)
+
+    def retain(self, retention: Retention, *, dry_run: bool = False) -> list[str]:
+        """Delete the ended executions that are not retained; see `prune`."""
+        return prune(self._executor, retention, self.clock.now(), self._storages(), dry_run)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the store into a new file, also while executions run.

@@ -340,7 +340,10 @@ class Runner:
             logging.getLogger("asl").exception("the execution %r cannot continue", name)
             self._cannot(number, name, f"internal error: {type(error).__name__}: {error}")
         else:
-            self._missing_bindings[number] = [*result.needs]
+            if result.needs:
+                self._missing_bindings[number] = [*result.needs]
+            else:
+                self._missing_bindings.pop(number, None)
             self.report(name, result)
         finally:
             del self._live[number]

@@ -11,7 +11,7 @@ from asl.checks.aws import unreadable
 from asl.compiler.single_state import states_of
 from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document
-from asl.core.errors import InvalidTest
+from asl.core.errors import AslError, InvalidTest
 from asl.core.json_text import read_data
 from asl.core.render.formats import aws_answer
 from asl.core.values import Json, compact
@@ -19,7 +19,7 @@ from asl.documents.checking import check
 from asl.documents.loading import load
 from asl.runs.state_tests import test_state as run_test
 from asl.service.arns import RequestScope
-from asl.service.errors import ServiceError
+from asl.service.errors import ServiceError, validation_error
 from asl.service.service import (
     StatesService,
     check_role,
@@ -67,6 +67,8 @@ def tested(service: StatesService, request: Mapping[str, Any]) -> dict[str, Json
         raise ServiceError(refusal.code, str(refusal)) from None
     except InvalidDocument as refusal:
         raise invalid_definition(refusal.report) from None
+    except AslError as refusal:
+        raise validation_error(str(refusal)) from None
 
 
 def _answer(service: StatesService, request: Mapping[str, Any]) -> dict[str, Json]:

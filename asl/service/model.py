@@ -117,7 +117,21 @@ def check_request(operation: str, request: Json) -> dict[str, Any]:
         errors = "error" if count == 1 else "errors"
         listed = "; ".join(map(str, violations))
         raise ServiceError("ValidationException", f"{count} validation {errors} detected: {listed}")
-    return {name: request[name] for name in shape["members"] if request.get(name) is not None}
+    known: dict[str, Any] = _known(shape, request)
+    return known
+
+
+def _known(shape: Shape, value: Any) -> Any:
+    """Return a value without unknown members and without members that are null."""
+    if shape["type"] == "structure":
+        return {
+            name: _known(_shape(member), value[name])
+            for name, member in shape["members"].items()
+            if value.get(name) is not None
+        }
+    if shape["type"] == "list":
+        return [_known(_shape(shape["member"]), each) for each in value]
+    return value
 
 
 def _check_types(shape: Shape, value: Json, path: str) -> None:
@@ -167,7 +181,11 @@ def _violations(shape: Shape, value: Any, path: str) -> Iterator[_Violation]:
                 yield _Violation(None, below, "Member must not be null", False)
     elif kind == "list":
         for index, each in enumerate(value, 1):
-            yield from _violations(_shape(shape["member"]), each, f"{path}.{index}.member")
+            below = f"{path}.{index}.member"
+            if each is None:
+                yield _Violation(None, below, "Member must not be null", False)
+            else:
+                yield from _violations(_shape(shape["member"]), each, below)
 
 
 def _broken(shape: Shape, value: Any) -> Iterator[str]:

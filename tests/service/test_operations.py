@@ -322,3 +322,55 @@ def test_a_wrong_request_is_refused_in_the_words_of_aws(
         assert await refused(client.send("CreateStateMachine", **request_)) == (code, message)
 
     run(test)
+
+
+@pytest.mark.parametrize(
+    ("operation", "request_", "code", "message"),
+    [
+        (
+            "CreateActivity",
+            {"name": "a", "tags": [None]},
+            "ValidationException",
+            "1 validation error detected: Value null at 'tags.1.member' failed to satisfy "
+            "constraint: Member must not be null",
+        ),
+        (
+            "TestState",
+            {"definition": '{"Type": "Pass", "End": true}', "context": "[]"},
+            "ValidationException",
+            "context must be a mapping, not []",
+        ),
+        (
+            "TestState",
+            {"definition": '{"Type": "Pass", "Next": {}}'},
+            "InvalidDefinition",
+            "Invalid State Machine Definition: 'SCHEMA_VALIDATION_FAILED: ",
+        ),
+        (
+            "TestState",
+            {"definition": '{"Type": "Choice", "Choices": "x", "Default": "D"}'},
+            "InvalidDefinition",
+            "Invalid State Machine Definition: 'SCHEMA_VALIDATION_FAILED: ",
+        ),
+    ],
+)
+def test_a_malformed_part_of_a_request_is_refused(
+    operation: str, request_: dict[str, Any], code: str, message: str
+) -> None:
+    async def test(client: Client) -> None:
+        found, text = await refused(client.send(operation, **request_))
+        assert (found, text[: len(message)]) == (code, message)
+
+    run(test)
+
+
+def test_unknown_members_of_parts_of_a_request_are_ignored() -> None:
+    async def test(client: Client) -> None:
+        answer = await client.send(
+            "TestState",
+            definition='{"Type": "Pass", "End": true}',
+            stateConfiguration={"retrierRetryCount": None, "unknown": 1},
+        )
+        assert answer["status"] == "SUCCEEDED"
+
+    run(test)

@@ -15,6 +15,7 @@ from asl.executions.locking import hold_lock
 from asl.stores.errors import StoreError
 from asl.stores.sqlite.connection import SqliteConnection
 from tests.sql import rows
+from tests.stores.conftest import Place
 
 DAY = 86_400.0
 LARGE = "x" * 70_000
@@ -100,6 +101,36 @@ def test_prune_keeps_recent_and_paused_executions(tmp_path: Path) -> None:
         kept = {each.name for each in store.executions()}
         assert kept == {"done-2", "done-3", *(f"ask-{day}" for day in range(4))}
         assert list(store.faults()) == []
+
+
+def test_prune_keeps_the_latest_ended_executions(place: Place) -> None:
+    """Running ones and children are not counted."""
+    with Store(place, agents={"Work": lambda _: 1}, workflows={"Part": PART}) as store:
+        store.run(ASKING, {}, name="ask")
+        for number in range(4):
+            store.run(PART, {}, name=f"one-{number}", express=number % 2 == 0)
+        assert store.prune(latest=3, dry_run=True) == ["one-0"]
+        assert store.prune(express=0) == ["one-0", "one-2"]
+        assert store.prune(latest=1) == ["one-1"]
+        assert [each.name for each in store.executions()] == ["one-3", "ask"]
+        assert list(store.faults()) == []
+        assert store.prune(latest=0) == ["one-3"]
+
+
+@pytest.mark.parametrize("latest", [-1, 1.5, True])
+def test_prune_refuses_what_is_no_number_of_executions(place: Place, latest: Any) -> None:
+    with Store(place) as store, pytest.raises(asl.AslError, match="'latest' must be 0 or more"):
+        store.prune(latest=latest)
+
+
+def test_prune_deletes_large_values_that_only_deleted_executions_had(tmp_path: Path) -> None:
+    with opened(tmp_path / "runs.db") as store:
+        store.run(PART, {}, name="one")
+        before = count(store, "blob")
+        store.run(PART, {"in": LARGE + "1"}, name="two")
+        assert count(store, "blob") == before + 1
+        assert store.prune(latest=0) == ["one", "two"]
+        assert count(store, "blob") == 0
 
 
 @pytest.mark.parametrize("keep", ["-1d", "soon", -5, "1.5d", float("nan")])
