@@ -79,7 +79,7 @@ MAY_BE_HEAVY = {
     "asl.functions": {"asyncio"},
     **{
         f"asl.service.{name}": {"asyncio"}
-        for name in ("activities", "client", "definitions", "executions", "http")
+        for name in ("activities", "client", "definitions", "executions", "http", "retention")
     },
     "asl.server": {"asyncio", "pydantic", "tomllib"},
     "asl.executions.runner": {"asyncio"},
