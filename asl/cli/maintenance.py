@@ -67,6 +67,10 @@ def prune_command(
     \b
         asl prune --keep 30d
         asl prune --keep-latest 10000
+
+    \f
+    Raises:
+        UsageError: Neither is given.
     """
     if keep is None and keep_latest is None:
         raise click.UsageError("give --keep DURATION or --keep-latest N")
