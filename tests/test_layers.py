@@ -352,6 +352,7 @@ LATE = {
     "asl.executions": "executions in a store, which a run in memory lacks",
     "asl.executions.runner": "asyncio: needed by those who run what is due",
     "asl.server.api.application": "fastapi, which only the REST interface needs",
+    "asl.server.pages.application": "jinja2, which only the pages need",
     "asl.server.access.users_file": "pydantic, where there are users",
     "asl.server.serving": "fastapi and uvicorn, of the extra server",
     "asl.expr.jsonata": "the query language, which a document in JSONPath lacks",

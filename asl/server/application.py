@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, Unpack
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -68,9 +70,10 @@ class ServerApplication(Starlette):
             return authenticate(ways, request)
 
         api = LateFace(partial(_rest, identify))
+        pages = LateFace(partial(_pages, identify))
         routes: list[BaseRoute] = []
         for name, project in projects.items():
-            faces = _faces(project, api, aws)
+            faces = _faces(project, api, pages, aws)
             if len(projects) == 1:
                 routes += faces
             else:
@@ -101,10 +104,17 @@ class ServerApplication(Starlette):
 
 
 def _faces(
-    project: ServerProject, api: ASGIApp, aws: Callable[[ServerProject], AwsEndpoint] | None
+    project: ServerProject,
+    api: ASGIApp,
+    pages: ASGIApp,
+    aws: Callable[[ServerProject], AwsEndpoint] | None,
 ) -> list[BaseRoute]:
     """Return the routes of a project."""
-    faces: list[BaseRoute] = [Mount("/api/v1", _InProject(api, project))]
+    faces: list[BaseRoute] = [
+        Mount("/api/v1", _InProject(api, project)),
+        Mount("/ui", _InProject(pages, project)),
+        Route("/", _to_pages, methods=["GET"]),
+    ]
     if aws is not None:
         faces.append(Route("/", aws(project).answer, methods=["POST"]))
     return faces
@@ -115,6 +125,18 @@ def _rest(identify: Callable[[HTTPConnection], Principal]) -> ASGIApp:
     from asl.server.api.application import rest_application
 
     return rest_application(identify)
+
+
+def _pages(identify: Callable[[HTTPConnection], Principal]) -> ASGIApp:
+    """Return the pages, whose templates take a moment to load."""
+    from asl.server.pages.application import pages_application
+
+    return pages_application(identify)
+
+
+def _to_pages(request: Request) -> Response:
+    """Lead a browser to the pages."""
+    return RedirectResponse(f"{quote(request.scope.get('root_path', ''))}/ui/", 303)
 
 
 class LateFace:
@@ -144,7 +166,7 @@ class _InProject:
         self._project = project
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """AnswerRequest a request."""
+        """Answer a request."""
         await self._face({**scope, "asl.project": self._project}, receive, send)
 
 

@@ -25,7 +25,7 @@ from asl.service.errors import ServiceError
 from asl.states.approval_answers import AnswerRefused
 from asl.stores.errors import StoreError
 
-__all__ = ["NotFound", "problem", "problem_of"]
+__all__ = ["NotFound", "problem", "problem_of", "status_of"]
 
 MEDIA_TYPE: Final = "application/problem+json"
 

@@ -12,7 +12,14 @@ from asl.executions.errors import ExecutionNotFound, RequestNotFound
 from asl.expr.times import format_timestamp
 from asl.stores.executions import StoredExecution, execution_of_number
 
-__all__ = ["execution_key", "find_execution", "format_time", "request_id_of", "request_key"]
+__all__ = [
+    "execution_key",
+    "find_execution",
+    "format_time",
+    "request_id_of",
+    "request_key",
+    "short_name",
+]
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._@:+-]+")
 
@@ -20,6 +27,11 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9._@:+-]+")
 def execution_key(stored: StoredExecution) -> str:
     """Return the key of an execution in paths: its name, or `~` with its number."""
     return stored.name if _PLAIN.fullmatch(stored.name) else f"~{stored.number}"
+
+
+def short_name(stored: StoredExecution) -> str:
+    """Return the name of an execution without the rest of its ARN."""
+    return stored.name.split(":")[7] if stored.workflow_id is not None else stored.name
 
 
 def find_execution(store: Store, key: str) -> StoredExecution:

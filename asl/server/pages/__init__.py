@@ -1,0 +1,1 @@
+"""The pages, `/ui`: what people see of executions, documents and requests."""
