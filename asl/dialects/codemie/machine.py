@@ -5,6 +5,7 @@ becomes a Choice behind it, a fork a Parallel, an iteration a Map, a gate an App
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from asl.core.diagnostics import Finding
@@ -122,12 +123,20 @@ class _Builder:
     def collected(self, machine: Mapping[str, Any]) -> list[Json]:
         """Return the keys whose answers an iteration collects for all items."""
         states = self.config.states
-        ends = [name for name, state in machine["States"].items() if state.get("End")]
-        last = [self.owners[name] for name in ends if name in self.owners][:1]
         appended = (
             each for each in self.working(machine) if "append_to_context" in states[each].next
         )
-        return [*dict.fromkeys(self.tasks.answers.keys[each] for each in (*last, *appended))]
+        found = (*self.last(machine), *appended)
+        return [*dict.fromkeys(self.tasks.answers.keys[each] for each in found)]
+
+    def last(self, machine: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the state of the workflow that ends a machine, and those that end its branches."""
+        states = machine["States"].items()
+        ends = ((name, each) for name, each in states if each.get("End") and name in self.owners)
+        for name, state in islice(ends, 1):
+            yield self.owners[name]
+            for _, inner in nested_machines(state):
+                yield from self.last(inner)
 
     def working(self, machine: Mapping[str, Any]) -> Iterator[str]:
         """Yield the states of the workflow that run in a machine."""

@@ -106,6 +106,8 @@ class WorkStep:
         handlers: Catchers.
         machines: Machines within the state, by the steps to the field that holds each.
         fields: Other fields with terms: `Items`, `ItemSelector`, `Seconds`, `Prompt`, ...
+        jsonata: Whether the state is written in JSONata, where a missing value is nothing; in
+            JSONPath it fails the run.
         choice: JSON Pointer of the Choice whose exits a folded step has, None without such.
     """
 
@@ -120,7 +122,13 @@ class WorkStep:
     handlers: tuple[Handler, ...]
     machines: Mapping[tuple[str | int, ...], "Flow"]
     fields: Mapping[str, Term]
+    jsonata: bool
     choice: str | None = None
+
+    @property
+    def decides(self) -> bool:
+        """Whether a condition decides where the step leads."""
+        return any(each.condition is not None for each in self.exits)
 
     @property
     def targets(self) -> Iterator[str]:
@@ -211,6 +219,7 @@ class _Lowering:
             caught,
             machines,
             read.fields(),
+            jsonata,
         )
 
 
@@ -413,7 +422,10 @@ def _ends(
 
 
 def _taken(exits: tuple[StepExit, ...]) -> tuple[StepExit, ...]:
-    """Return the exits that may be taken, where it is known whether some conditions hold."""
+    """Return the exits that may be taken, where it is known whether some conditions hold.
+
+    If none holds the last one is left, so that the state still decides, and fails.
+    """
     found: list[StepExit] = []
     for each in exits:
         holds = True if each.condition is None else known_truth(each.condition)
@@ -424,7 +436,7 @@ def _taken(exits: tuple[StepExit, ...]) -> tuple[StepExit, ...]:
         found.append(each._replace(condition=condition, output=output))
         if holds:
             break
-    return tuple(found)
+    return tuple(found) or exits[-1:]
 
 
 # Folding ---------------------------------------------------------------------------------------

@@ -29,9 +29,9 @@ def _nested(machine: WorkflowMachine, step: WorkStep) -> None:
 
 def _after(machine: WorkflowMachine, step: WorkStep) -> dict[str, Json]:
     """Return `next` of the states that end the machines of a step."""
-    if len(step.exits) == 1:
-        return machine.next(step.exits[0].target)
-    return {"state_id": machine.choosing(step)}
+    if step.decides:
+        return {"state_id": machine.choosing(step)}
+    return machine.next(step.exits[0].target)
 
 
 def _inner(machine: WorkflowMachine, flow: Flow, data: Term, *, item: bool) -> ContextScope:

@@ -198,7 +198,7 @@ class WorkflowMachine:
         """Steps whose `next` does what a Map or a Parallel behind them does, with that."""
         found: dict[str, str] = {}
         for step in self.steps.values():
-            if step.kind != "Task" or len(step.exits) != 1 or key_of(step) is None:
+            if step.kind != "Task" or step.decides or key_of(step) is None:
                 continue
             following = self.steps.get(step.exits[0].target or "")
             if following is None or self.before[following.name] != 1:
@@ -283,7 +283,7 @@ class WorkflowMachine:
         if step.name in self.joined:
             following = self.steps[self.joined[step.name]]
             return {**stored, **self.writers.regions[following.kind](self, following, step)}
-        if len(step.exits) == 1:
+        if not step.decides:
             return {**kept, **self.next(step.exits[0].target)}
         place = key_of(step)
         if place is not None:
@@ -368,5 +368,5 @@ def never(needed: str) -> State:
 def _idle(step: WorkStep) -> bool:
     """Whether a step does nothing there."""
     if step.kind == "Pass":
-        return step.output == DataPath(INPUT) and not step.assign and len(step.exits) == 1
+        return step.output == DataPath(INPUT) and not step.assign and not step.decides
     return step.kind in OMITTED

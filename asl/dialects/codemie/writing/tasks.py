@@ -216,6 +216,7 @@ def _finished(machine: WorkflowMachine, step: WorkStep, made: dict[str, Json]) -
         }
         machine.add(step, made)
         return
+    _merged(machine, step)
     key = machine.workflow.keys.new(f"{machine.id(step)}_answer")
     id = machine.workflow.id(f"{machine.id(step)}_output")
     machine.workflow.places[id] = step.pointer
@@ -260,9 +261,7 @@ def _stored(machine: WorkflowMachine, step: WorkStep, place: Placement | None) -
     if place is None:
         return {"store_in_context": False}
     if place.steps:
-        where = machine.at(step, "ResultPath", "Output")
-        message = "an answer is stored as text under its key, its members are in the context"
-        machine.lost("L-ROOTMERGE", message, where)
+        _merged(machine, step)
         return {"output_key": writes(machine, step, place.steps)}
     if not is_replaced(step):
         return {}
@@ -272,6 +271,13 @@ def _stored(machine: WorkflowMachine, step: WorkStep, place: Placement | None) -
     pointer = machine.at(step, "ResultPath", "Output")
     machine.lost("L-REPLACE", "the previous context stays: the output is merged into it", pointer)
     return {"clear_context_store": "keep_current"}
+
+
+def _merged(machine: WorkflowMachine, step: WorkStep) -> None:
+    """Report where the members of an answer are."""
+    where = machine.at(step, "ResultPath", "Output")
+    message = "an answer is stored as text under its key, its members are in the context"
+    machine.lost("L-ROOTMERGE", message, where)
 
 
 def _policy(machine: WorkflowMachine, step: WorkStep) -> dict[str, Json]:

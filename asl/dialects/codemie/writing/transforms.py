@@ -156,6 +156,8 @@ def transform(
     for key, term in members:
         try:
             made.add(key, machine.scope.meant(term))
+            if step.jsonata and isinstance(term, DataPath):
+                machine.lost("L-PRESENT", "a missing value is null", pointer)
         except Unsayable as fault:
             code, message, _ = fault.loss
             machine.lost(code, message, pointer, "it is left out", Severity.ERROR)
@@ -185,7 +187,7 @@ def idle(machine: WorkflowMachine, step: WorkStep) -> None:
 def pass_(machine: WorkflowMachine, step: WorkStep) -> None:
     """Write a Pass that makes something, or decides by what is there."""
     if step.output == DataPath(INPUT):
-        (idle if len(step.exits) == 1 else choice)(machine, step)
+        (choice if step.decides else idle)(machine, step)
         return
     machine.add(step, transform(machine, step, machine.id(step), step.output))
 

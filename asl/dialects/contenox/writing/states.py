@@ -181,7 +181,7 @@ def _selecting(writer: TaskWriter, task: dict[str, Json]) -> Iterator[ChainTrans
     the step gets a task of its own in the next attempt.
     """
     answer = DataPath(f"!{writer.id}")
-    printer = Printer(answer, answer.root, lenient=writer.jsonata)
+    printer = Printer(answer, answer.root, lenient=writer.step.jsonata)
     behind = _behind(writer, answer).data
     exits = _possible(writer, rules(writer, behind, answer), printer)
     choice = writer.step.choice
@@ -323,7 +323,7 @@ def _decided(writer: TaskWriter) -> Iterator[ChainTransition]:
     shaped = output(writer)
     new = {name: writer.resolve(term, cause) for name, term in writer.step.assign.items()}
     for each in writer.step.exits:
-        plain = writer.jsonata and each.condition is not None
+        plain = writer.step.jsonata and each.condition is not None
         variables = known.variables if plain else assign(known, new)
         behind = Knowledge(known.data if plain else shaped, known.flow, variables)
         one = replace(writer.step, exits=(each,))

@@ -145,7 +145,7 @@ class TaskWriter:
     @property
     def printer(self) -> Printer:
         """The printer of templates in front of the step."""
-        return Printer(self.known.flow, lenient=self.jsonata)
+        return Printer(self.known.flow, lenient=self.step.jsonata)
 
     # Tasks
 
@@ -223,17 +223,11 @@ class TaskWriter:
         if isinstance(value, Text) and any(map(_is_data, value.parts)):
             told = "a template shows numbers, objects and missing values in its own format"
             self.report("CX-GOFMT", told, pointer)
-        if self.jsonata and any(_reaches(each) for each in walk(value)):
+        if self.step.jsonata and any(_reaches(each) for each in walk(value)):
             told = (
                 "a path through a list leads to nothing, as do other paths in the same text as JSON"
             )
             self.report("L-REQUIRED", told, pointer)
-
-    @property
-    def jsonata(self) -> bool:
-        """Whether the state is written in JSONata."""
-        language = self.chain.value.get("QueryLanguage", "JSONPath")
-        return bool(self.step.state.get("QueryLanguage", language) == "JSONata")
 
 
 def _part(value: Term, steps: tuple[Step, ...]) -> Term:
