@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from asl.core.diagnostics import Severity
 from asl.core.values import Json
 from asl.dialects.flujo.writing.conditions import ConditionPrinter, Unprintable
 from asl.dialects.flujo.writing.layout import WORKING, DataLayout
@@ -71,7 +72,8 @@ class MachineWriter:
             message = f"a machine stops without a failure when it has entered {10 * entries} states"
             hint = "split the rounds into several runs"
             place = self.flow.steps[around].pointer
-            self.losses.add("L-LIMIT", message, place, hint, at_key=True)
+            error = Severity.ERROR  # the run succeeds where it would go on
+            self.losses.add("L-LIMIT", message, place, hint, at_key=True, severity=error)
 
     # States
 
@@ -86,7 +88,7 @@ class MachineWriter:
                 self.losses.add("FL-FAIL", message, step.pointer, hint)
                 self._failing(step.name, failure_message(step))
                 return
-        made = self.steps.of(step)
+        made = self._noticed(step, self.steps.of(step))
         self.states[step.name] = made[0] if len(made) == 1 else [*made]
         for handler in step.handlers:
             self._handler(step, handler)
@@ -102,6 +104,17 @@ class MachineWriter:
         self.states[answered] = []
         self._rule(step.name, "pause", answered)
         self._exits(answered, step)
+
+    def _noticed(self, step: WorkStep, made: list[Step]) -> list[Step]:
+        """Return the steps of a state, of which the last one fails if any does.
+
+        A state fails if its last step does, but a loop fails if any step of its body does.
+        """
+        if not any(each.get("kind") in ("map", "parallel") for each in made[:-1]):
+            return made
+        name = self.layout.names.new(f"{step.name}_once")
+        loop: Step = {"max_loops": 1, "exit_expression": "True", "body": [*made]}
+        return [{"kind": "loop", "name": name, "loop": loop}]
 
     def _failing(self, name: str, message: str) -> None:
         """Add a state that fails the machine: it goes on to a state that does not exist."""
@@ -154,9 +167,11 @@ class MachineWriter:
 
     def _handler(self, step: WorkStep, handler: Handler) -> None:
         message = "a rule sees only the message of an error, in output.last_step.feedback"
-        self.losses.add("FL-ERROR", message, handler.pointer)
         if not _ALL.isdisjoint(handler.errors):
+            self.losses.add("FL-ERROR", message, handler.pointer)
             self._rule(step.name, "failure", handler.target)
             return
+        error = Severity.ERROR  # a message need not have the name of its error
+        self.losses.add("FL-ERROR", message, handler.pointer, severity=error)
         tests = (f"{each!r} in output.last_step.feedback" for each in handler.errors)
         self._rule(step.name, "failure", handler.target, " or ".join(tests))
