@@ -5,7 +5,7 @@ compared. A loss allows a difference
 
 * if it is an error: any, from the moment on at which its state is entered. A loss in `Catch` or
   `Retry` allows one only after a failure, in a time limit only after a limit, in what an agent gets
-  only in that;
+  only in that, of a limit on states only if a run reaches it;
 * otherwise: what the row of its code lists in `changes`, at its place; never another path or
   status.
 
@@ -258,7 +258,7 @@ def _error_allows(
     places: "Places",
 ) -> bool:
     start = _start(states, before)
-    if start is None:
+    if start is None or (loss.code == "L-LIMIT" and not any(map(_reaches_limit, (before, after)))):
         return False
     event, calls = start
     field = places.field(loss)
@@ -273,6 +273,12 @@ def _error_allows(
             return False
         calls = max(calls, min(known))
     return found.call is None or found.call >= calls
+
+
+def _reaches_limit(run: Run) -> bool:
+    """Whether a run enters more states than a machine of a blueprint, or a test, allows."""
+    stopped = isinstance(run.output, dict) and "max_hops_reached" in run.output
+    return stopped or run.status == "ENDLESS"
 
 
 def _start(states: frozenset[str], run: Run) -> tuple[int, int] | None:

@@ -86,7 +86,7 @@ def _of_machine(step: BlueprintStep) -> Iterator[Finding]:
     if machine.repeats:
         message = "a machine that repeats its states has no limit of hops"
         hint = "let a rule count the rounds"
-        yield Finding("L-LIMIT", message, step.pointer, hint, severity=Severity.INFO)
+        yield Finding("L-LIMIT", message, step.pointer, hint, severity=Severity.ERROR)
     for name, body in machine.states.items():
         if not machine.covers(name, "success") and any(each.agent for each in body.steps):
             message = "where no rule matches the machine ends, whatever next_state names"

@@ -61,6 +61,7 @@ _SIGNS: Final[Mapping[type[ast.cmpop], str]] = {
     ast.Gt: ">",
     ast.GtE: ">=",
 }
+_TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def _value(term: Term) -> Json:
@@ -277,9 +278,20 @@ class _Conditions:
             case ast.Eq():
                 return _equal(left, right)
         sign = _SIGNS.get(type(op))
-        if sign is None:
-            return self.unknown
-        return _of_text(Comparison(sign, left, right, _kind(left, right)), left)
+        return self.unknown if sign is None else self.ordered(sign, left, right)
+
+    def ordered(self, sign: str, left: Term, right: Term) -> Term:
+        """Return the comparison of values of one type; no other values are in an order."""
+        if isinstance(left, Literal) and not isinstance(right, Literal):
+            sign, left, right = _TURNED[sign], right, left
+        kind = _kind(left, right)
+        if kind in ("number", "string"):
+            return _of_text(Comparison(sign, left, right, kind), left)
+        if isinstance(right, Literal | Items):
+            return Literal(False) if right == Literal(None) else self.unknown
+        types = (FunctionCall("type", (each,)) for each in (left, right))
+        both = Comparison("=", *types)
+        return Logic("and", (both, _of_text(Comparison(sign, left, right), left)))
 
 
 def _equal(left: Term, right: Term) -> Term:

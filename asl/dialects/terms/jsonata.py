@@ -44,6 +44,7 @@ _CONTEXT_INDEX: Final = ("context", "Map", "Item", "Index")
 _ROOTS: Final[Mapping[str, str]] = {"input": INPUT, "result": RESULT, "errorOutput": ERROR}
 """The members of `$states` that are roots."""
 _COMPARED: Final = frozenset(("=", "!=", "<", "<=", ">", ">=", "in"))
+_ORDERED: Final = frozenset(("<", "<=", ">", ">="))
 _ARITHMETIC: Final = frozenset("+-*/%")
 
 
@@ -421,12 +422,14 @@ def _text(parts: tuple[Term, ...], level: int) -> str:
 def _comparison(term: Comparison, level: int) -> str:
     left = _print(term.left, _COMPARE + 1)
     shown = f"{left} {term.operator} {_print(term.right, _COMPARE + 1)}"
+    operands = [term.left, term.right] if term.operator in _ORDERED else [term.left]
     if term.kind not in ("number", "string", "boolean") or (
         term.operator == "=" and isinstance(term.right, Literal)
     ):
         return _wrap(shown, _COMPARE, level)
-    guard = f"$type({_print(term.left, 0)}) = {literal(term.kind)}"
-    return _wrap(f"{guard} and {shown}", _AND, level)
+    read = [_print(each, 0) for each in operands if not isinstance(each, Literal)]
+    guards = [f"$type({each}) = {literal(term.kind)}" for each in read]
+    return _wrap(" and ".join([*guards, shown]), _AND, level)
 
 
 def _call(function: str, arguments: tuple[Term, ...], level: int) -> str:

@@ -106,7 +106,7 @@ class MachineWriter:
         self._exits(answered, step)
 
     def _noticed(self, step: WorkStep, made: list[Step]) -> list[Step]:
-        """Return the steps of a state, of which the last one fails if any does.
+        """Return the steps of a state so that the last one fails if any of them does.
 
         A state fails if its last step does, but a loop fails if any step of its body does.
         """

@@ -7,6 +7,7 @@ from asl.core.diagnostics import Severity
 from asl.core.pointers import escape
 from asl.core.values import Json
 from asl.dialects.flujo.writing.layout import (
+    WORKING,
     DataLayout,
     Put,
     Where,
@@ -281,8 +282,7 @@ class StepWriter:
             if named is not None:
                 name = named[int(index)]
             branches[name] = body.steps
-        message = "if one branch fails, the others run to their end"
-        self.losses.add("FL-ABORT", message, step.pointer)
+        self._continued(step)
         if not exact:
             self._inexact(step, "the result of a branch is the output of its last step")
         name = self.names.of(step)
@@ -290,6 +290,15 @@ class StepWriter:
         if named is None:
             made["reduce"] = "values"
         return self._sunk(step, made, put)
+
+    def _continued(self, step: WorkStep) -> None:
+        """Report that other branches continue behind a failure, an error if they call more then."""
+        branches = step.machines.values()
+        if len(branches) < 2:
+            return
+        severity = Severity.ERROR if any(map(_calls_again, branches)) else None
+        message = "if one branch fails, the others run to their end"
+        self.losses.add("FL-ABORT", message, step.pointer, severity=severity)
 
     def _inexact(self, step: WorkStep, message: str) -> None:
         hint = "return the required data from the last state of each"
@@ -352,6 +361,14 @@ class StepWriter:
         if sink is None:
             sink = maker["sink_to"] = self.names.field(f"{names[0]}_output")
         return [*str(sink).split("."), *names[1:]]
+
+
+def _calls_again(branch: Flow) -> bool:
+    """Whether a branch may call anything behind its first call, which all branches begin with."""
+    working = [each for each in branch.steps.values() if each.kind in WORKING]
+    return len(working) > 1 or any(
+        each.kind != "Task" or each.state.get("Retry") for each in working
+    )
 
 
 _SHOWN: Final = ("Title", "Description")
