@@ -289,8 +289,8 @@ class _Conditions:
             return _of_text(Comparison(sign, left, right, kind), left)
         if isinstance(right, Literal | Items):
             return Literal(False) if right == Literal(None) else self.unknown
-        types = (FunctionCall("type", (each,)) for each in (left, right))
-        both = Comparison("=", *types)
+        types = [FunctionCall("type", (each,)) for each in (left, right)]
+        both = Comparison("=", types[0], types[1])
         return Logic("and", (both, _of_text(Comparison(sign, left, right), left)))
 
 
