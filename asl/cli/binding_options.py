@@ -4,7 +4,7 @@ import os
 from collections.abc import Container, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AGENT",
     "BindingOptions",
+    "Deployment",
     "bind_agents",
     "binding_options",
 ]
@@ -154,7 +155,24 @@ _FLAGS = (
     *("--aws", "--aws-endpoint"),
 )
 """The options in the order of the fields of `BindingOptions`."""
+LOCAL_KEY: Final = "test"
+"""Key of an emulator, which needs none."""
 _PASSWORD = lazy_pattern("://[^/@]*:[^/@]*@")
+
+
+class Deployment(NamedTuple):
+    """Where the clients of functions and Tasks find services.
+
+    Attributes:
+        region: The region; None for that of the environment.
+        service: URL of this command's own Step Functions; None without one.
+    """
+
+    region: str | None = None
+    service: str | None = None
+
+
+NOWHERE: Final = Deployment()
 
 
 class BindingOptions(NamedTuple):
@@ -209,6 +227,7 @@ class BindingOptions(NamedTuple):
         *,
         quiet: bool = False,
         watch: bool = False,
+        deployment: Deployment = NOWHERE,
     ) -> Bindings:
         """Return the bindings for a run; the last one of a name counts.
 
@@ -217,6 +236,7 @@ class BindingOptions(NamedTuple):
             origin: How the files of `--workflow` are read.
             quiet: Whether to omit the warnings about agents files, and what functions are bound.
             watch: Whether to reload the functions of templates when their code changes.
+            deployment: Where clients find services.
 
         Raises:
             UsageError: `--mock` is used without a document, or `--functions` without a template.
@@ -228,12 +248,14 @@ class BindingOptions(NamedTuple):
             text = "--allow-code needs a document: bind its functions with --agent"
             raise click.UsageError(text)
         bound = bind_agents(self.agent_files, self.agent_pairs, quiet=quiet)
+        endpoint = [bound.aws.get("endpoint"), *self.aws_endpoints][-1]
+        variables = _client_variables(endpoint, deployment)
         if self.allow_code and document is not None:
             bound.agents.update(_code(document, bound.agents))
         return {
             "agents": bound.agents,
             "resources": {
-                **self._functions(bound.resources, origin, quiet=quiet, watch=watch),
+                **self._functions(bound.resources, origin, variables, quiet=quiet, watch=watch),
                 **bound.resources,
             },
             "mocks": {
@@ -252,11 +274,17 @@ class BindingOptions(NamedTuple):
             "pools": dict(split_pair(each, "NAME=AMOUNT", "--pool") for each in self.pool_pairs),
             "sinks": _named_sinks(self.sink_pairs),
             "policy": self.policy_files[-1] if self.policy_files else None,
-            "aws": self._integrations(bound.aws),
+            "aws": self._integrations(bound.aws, endpoint, deployment.region),
         }
 
     def _functions(
-        self, bound: Iterable[str], origin: Origin, *, quiet: bool, watch: bool
+        self,
+        bound: Iterable[str],
+        origin: Origin,
+        variables: Mapping[str, str],
+        *,
+        quiet: bool,
+        watch: bool,
     ) -> Mapping[str, Any]:
         """Return the Lambda functions of `--functions` by ARN."""
         if not self.templates:
@@ -264,24 +292,49 @@ class BindingOptions(NamedTuple):
                 raise click.UsageError("--runtime needs --functions")
             return {}
         return bind_functions(
-            self.templates, self.runtime_pairs, bound, origin, watch=watch, quiet=quiet
+            self.templates,
+            self.runtime_pairs,
+            bound,
+            origin,
+            variables,
+            watch=watch,
+            quiet=quiet,
         )
 
-    def _integrations(self, settings: Mapping[str, Any]) -> "Integrations | None":
+    def _integrations(
+        self, settings: Mapping[str, Any], endpoint: str | None, region: str | None
+    ) -> "Integrations | None":
         """Return the calls of AWS's services; None if neither an option nor a file asks for them.
 
         Args:
             settings: The section `aws` of the agents files.
+            endpoint: Address of an emulator; None for AWS itself.
+            region: The region if the settings have none.
         """
         if not (self.aws or self.aws_endpoints or settings):
             return None
         from asl.aws import integrations
 
         return integrations(
-            endpoint_url=[settings.get("endpoint"), *self.aws_endpoints][-1],
-            region=settings.get("region"),
+            endpoint_url=endpoint,
+            region=settings.get("region", region),
             services=settings.get("services"),
         )
+
+
+def _client_variables(endpoint: str | None, deployment: Deployment) -> dict[str, str]:
+    """Return the environment variables by which the clients of functions find services."""
+    variables: dict[str, str] = {}
+    if deployment.region is not None:
+        variables |= {"AWS_REGION": deployment.region, "AWS_DEFAULT_REGION": deployment.region}
+    if deployment.service is not None:
+        variables["AWS_ENDPOINT_URL_SFN"] = deployment.service
+        variables["AWS_DISABLE_HOST_PREFIX_INJECTION"] = "true"
+    if endpoint is not None:
+        variables["AWS_ENDPOINT_URL"] = endpoint
+        if os.environ.keys().isdisjoint(("AWS_ACCESS_KEY_ID", "AWS_PROFILE")):
+            variables |= {"AWS_ACCESS_KEY_ID": LOCAL_KEY, "AWS_SECRET_ACCESS_KEY": LOCAL_KEY}
+    return variables
 
 
 def binding_options(command: Command) -> Command:

@@ -36,6 +36,7 @@ def bind_functions(
     runtime_pairs: Iterable[str],
     bound: Iterable[str],
     origin: Origin,
+    variables: Mapping[str, str],
     *,
     watch: bool,
     quiet: bool,
@@ -47,6 +48,7 @@ def bind_functions(
         runtime_pairs: Pairs of `--runtime`.
         bound: Resources that are bound already.
         origin: Values of parameters, and the folder that contains all code.
+        variables: Environment variables of all functions.
         watch: Whether to replace processes when code changes.
         quiet: Whether not to print what is bound.
 
@@ -56,7 +58,9 @@ def bind_functions(
     """
     context = click.get_current_context()
     if _OPEN not in context.meta:
-        context.meta[_OPEN] = _start(templates, runtime_pairs, bound, origin, watch, quiet)
+        context.meta[_OPEN] = _start(
+            templates, runtime_pairs, bound, origin, variables, watch, quiet
+        )
     resources: Mapping[str, Any] = context.meta[_OPEN].resources
     return resources
 
@@ -66,6 +70,7 @@ def _start(
     runtime_pairs: Iterable[str],
     bound: Iterable[str],
     origin: Origin,
+    environment: Mapping[str, str],
     watch: bool,
     quiet: bool,
 ) -> Any:
@@ -82,7 +87,14 @@ def _start(
             raise click.UsageError("--functions needs the file of a template: --functions FILE")
         variables = {**origin["defaults"], **origin["variables"]}
         found += load_functions(each, variables=variables, root=origin["root"])
-    functions = LocalFunctions(found, commands=commands, bound=bound, watch=watch, log=_print_log)
+    functions = LocalFunctions(
+        found,
+        commands=commands,
+        bound=bound,
+        watch=watch,
+        log=_print_log,
+        variables=environment,
+    )
     click.get_current_context().call_on_close(functions.close)
     for line in () if quiet else functions.lines():
         print_message(f"asl: function {line}")

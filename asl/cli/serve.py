@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import re
+import socket
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -10,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from asl.agents.file import is_agents_file
 from asl.cli import console
@@ -19,7 +22,7 @@ from asl.cli.arguments import (
     read_documents,
     read_folder,
 )
-from asl.cli.binding_options import BindingOptions, binding_options
+from asl.cli.binding_options import BindingOptions, Deployment, binding_options
 from asl.cli.console import Exit
 from asl.core.diagnostics import InvalidDocument, Report
 from asl.core.document import Document
@@ -27,6 +30,7 @@ from asl.core.environment import install_command
 from asl.core.errors import AslError
 from asl.core.profile import Profile
 from asl.core.render.text import render_text
+from asl.core.values import Json, compact
 from asl.documents.checking import check
 from asl.effects.task_tokens import TaskTokens
 from asl.executions import Store
@@ -47,6 +51,9 @@ OWN: Final = (
     "arn:aws:states:*:activity:*",
 )
 """Resources that the service performs itself."""
+_ACTIVITY: Final = re.compile(
+    r'"Resource":"arn:[\w-]+:states:([\w-]+):([0-9]{12}):activity:([\w.-]{1,80})"'
+)
 WATCH: Final = 0.5
 """Seconds between two looks at the watched files."""
 TEMPORARY: Final = Retention.read("90d", None, "1h")
@@ -57,9 +64,9 @@ class Listening(NamedTuple):
     """Where the server listens, and whom it serves."""
 
     host: str
-    port: int
-    account: str
-    region: str
+    url: str
+    socket: socket.socket
+    scope: RequestScope
     keys: Mapping[str, str] | None
 
 
@@ -108,10 +115,19 @@ def _keys(
     help="Port to listen on; 0 for a free one.",
 )
 @click.option(
-    "--account", metavar="ID", default=ACCOUNT, show_default=True, help="Account of the ARNs."
+    "--account",
+    metavar="ID",
+    default=ACCOUNT,
+    show_default=True,
+    help="Account of the ARNs, also of those in templates.",
 )
 @click.option(
-    "--region", metavar="NAME", default=REGION, show_default=True, help="Region of the ARNs."
+    "--region",
+    metavar="NAME",
+    envvar=["AWS_REGION", "AWS_DEFAULT_REGION"],
+    default=REGION,
+    show_default=True,
+    help="Region of the ARNs, also of those in templates.",
 )
 @click.option(
     "--require-auth",
@@ -160,19 +176,20 @@ def serve_command(
     Raises:
         AslError: The packages of the extra "server" are missing, or the address is in use.
     """
-    listening = Listening(host, port, account, region, keys)
+    listening = _listen(host, port, RequestScope(account, region), keys)
+    origin["defaults"] = {**_place(), **origin["defaults"]}
     binding = binding.with_templates(_templates(documents))
     bindings: dict[str, Any] = {
         "tokens": TaskTokens(),
-        **binding.bindings(None, origin, watch=watch),
+        **binding.bindings(None, origin, watch=watch, deployment=Deployment(region, listening.url)),
     }
     retention = Retention.read(keep, keep_latest)
     if store_file is None:
         age = TEMPORARY.age if keep is None else retention.age
         retention = retention._replace(age=age, express=TEMPORARY.express)
-    with _opened(store_file, bindings) as store:
+    with listening.socket, _opened(store_file, bindings) as store:
         binding.record(store)
-        machines = _Machines(store, documents, origin, RequestScope(account, region), bindings)
+        machines = _Machines(store, documents, origin, listening.scope, bindings)
         if not asyncio.run(machines.register()):
             return Exit.INVALID
         works = [machines.watch] if watch else []
@@ -201,13 +218,33 @@ def _templates(files: Iterable[str]) -> Iterator[str]:
     """Yield the files that may be templates with functions."""
     for name in files:
         if os.path.isdir(name):
-            yield from (each for each in find_files(name)[0] if not each.endswith(".tf"))
+            yield from find_files(name)[0]
         elif not is_document_name(name):
             yield name
 
 
 async def _together(works: Iterable[Callable[[], Coroutine[Any, Any, None]]]) -> None:
     await asyncio.gather(*(work() for work in works))
+
+
+def _place() -> dict[str, Json]:
+    """Return account and region if they were chosen, as values of templates."""
+    context = click.get_current_context()
+    return {
+        name: context.params[option]
+        for option, name in (("account", "AWS::AccountId"), ("region", "AWS::Region"))
+        if context.get_parameter_source(option) is not ParameterSource.DEFAULT
+    }
+
+
+def _listen(host: str, port: int, scope: RequestScope, keys: Mapping[str, str] | None) -> Listening:
+    try:
+        from asl.server.serving import listen
+    except ModuleNotFoundError as missing:
+        raise AslError(
+            f"'asl serve' needs the package {missing.name!r}: {install_command('server')}"
+        ) from None
+    return Listening(host, *listen(host, port), scope, keys)
 
 
 def _serve(
@@ -218,17 +255,15 @@ def _serve(
     concurrency: int,
     background: Callable[[], Coroutine[Any, Any, None]],
 ) -> None:
-    try:
-        from asl.server.serving import ServerSettings, serve_stores
-    except ModuleNotFoundError as missing:
-        raise AslError(
-            f"'asl serve' needs the package {missing.name!r}: {install_command('server')}"
-        ) from None
+    from asl.server.serving import ServerSettings, serve_stores
+
+    host, url, listener, (account, region), keys = listening
     serve_stores(
         {"default": store},
-        ServerSettings(**listening._asdict(), concurrency=concurrency),
+        ServerSettings(host, account, region, keys, concurrency=concurrency),
         machines.bindings,
-        ready=lambda url: _announce(url, where),
+        listener,
+        ready=lambda: _announce(url, where),
         background=background,
     )
 
@@ -297,6 +332,11 @@ class _Machines:
                 return False
         name = document.deployed or document.name
         arn = await self._put(service, name, document)
+        if document.qualifiers:
+            await self._publish(service, arn, document.qualifiers)
+        for region, account, activity in _ACTIVITY.findall(compact(document.composed_value)):
+            scope = RequestScope(account, region)
+            await perform(service, "CreateActivity", {"name": activity}, scope)
         kind = "EXPRESS" if document.express else "STANDARD"
         console.write_line(f"{arn}  {kind}")
         unbound = _unbound(document, service.profile, self.bindings)
@@ -326,6 +366,27 @@ class _Machines:
             await perform(service, "UpdateStateMachine", update, self._scope)
             return arn
         return str(created["stateMachineArn"])
+
+    async def _publish(self, service: StatesService, arn: str, qualifiers: Iterable[str]) -> None:
+        """Publish a version of a state machine, and let its aliases route to it."""
+        found = await perform(
+            service, "PublishStateMachineVersion", {"stateMachineArn": arn}, self._scope
+        )
+        route = {"stateMachineVersionArn": found["stateMachineVersionArn"], "weight": 100}
+        for name in qualifiers:
+            if name.isdecimal():
+                continue
+            alias = {"name": name, "routingConfiguration": [route]}
+            try:
+                await perform(service, "CreateStateMachineAlias", alias, self._scope)
+            except ServiceError as refusal:
+                if refusal.code != "ConflictException":
+                    raise
+                update = {
+                    "stateMachineAliasArn": f"{arn}:{name}",
+                    "routingConfiguration": [route],
+                }
+                await perform(service, "UpdateStateMachineAlias", update, self._scope)
 
     async def watch(self) -> None:
         """Register the state machines again whenever a file changes."""
@@ -362,11 +423,16 @@ def _print_report(report: Report) -> None:
 
 def _unbound(document: Document, profile: str | Profile, bindings: Mapping[str, Any]) -> list[str]:
     """Return a sentence about each agent and resource of a document that is not bound."""
+    calls = bindings.get("aws")
     plain = {(each.pointer, each.message) for each in check(document, profile=profile)}
     bound = check(
         document,
         profile=profile,
         agents=bindings.get("agents") or {},
-        resources=[*(bindings.get("resources") or ()), *OWN],
+        resources=[
+            *(bindings.get("resources") or ()),
+            *(() if calls is None else calls.patterns),
+            *OWN,
+        ],
     )
     return [each.message for each in bound if (each.pointer, each.message) not in plain]

@@ -89,7 +89,7 @@ class Document:
     """A value, the text it was read from, and its dialect.
 
     `resource` is the name of the state machine within its template, `deployed` its name in ARNs,
-    `express` whether it is deployed as an express workflow.
+    `express` whether it is deployed as an express workflow, `qualifiers` its versions and aliases.
     `siblings` reads the other state machines of the template, by both names. `findings` were found
     while reading. `_written` is the parsed text if it was built from the source. `hints` maps texts
     that are wrong as a resource name to a correction.
@@ -107,6 +107,7 @@ class Document:
     hints: Mapping[str, str] = field(default_factory=dict)
     siblings: Callable[[], Mapping[str, Document]] | None = None
     express: bool = False
+    qualifiers: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Document {self.name!r} in {self.dialect}>"

@@ -25,13 +25,18 @@ class NotRunnable(Exception):
 
 
 def process_spec(
-    function: LambdaFunction, commands: Mapping[str, Sequence[str]], *, watch: bool
+    function: LambdaFunction,
+    commands: Mapping[str, Sequence[str]],
+    variables: Mapping[str, str] = {},
+    *,
+    watch: bool,
 ) -> ProcessSpec:
     """Return how a process of a function is started.
 
     Args:
         function: The function; its code is in a folder.
         commands: Commands by runtime: the interpreter for Python and Node, else the whole runtime.
+        variables: Environment variables of all functions.
         watch: Whether to replace processes when the code changes.
 
     Raises:
@@ -45,7 +50,8 @@ def process_spec(
         raise NotRunnable(f"its code {function.code!r} {kind}")
     layers = [os.path.realpath(each) for each in function.layers]
     command = _command(function, commands, folder, layers)
-    environment = {**os.environ, **_variables(function, folder, layers), **function.environment}
+    lambda_variables = _variables(function, folder, layers)
+    environment = {**os.environ, **lambda_variables, **variables, **function.environment}
     for name, value in environment.items():
         if not name or "=" in name or "\0" in name + value:
             raise NotRunnable(f"its environment variable {name!r} cannot be set")

@@ -59,6 +59,7 @@ class LocalFunctions:
         watch: Whether to replace the processes of a function when a file of its code changes.
         log: Receives the name of a function and a line that it writes; standard output by default.
         limit: Maximum number of processes of each function.
+        variables: Environment variables of all functions.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class LocalFunctions:
         watch: bool = False,
         log: Callable[[str, str], object] = _print_log,
         limit: int = MAX_WORKERS,
+        variables: Mapping[str, str] = {},
     ) -> None:
         self.agents: dict[LambdaFunction, LocalFunctionAgent] = {}
         """The bound functions."""
@@ -82,7 +84,8 @@ class LocalFunctions:
                 self.unbound[each] = "an agents file binds it"
                 continue
             try:
-                spec = process_spec(self._host.with_code(each), commands, watch=watch)
+                code = self._host.with_code(each)
+                spec = process_spec(code, commands, variables, watch=watch)
             except NotRunnable as reason:
                 self.unbound[each] = str(reason)
                 continue

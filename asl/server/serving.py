@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from socket import socket
 from typing import Any
 
 from asl.executions import Store
@@ -15,7 +16,7 @@ from asl.service.http import CONCURRENCY, AwsEndpoint
 from asl.service.server import bind_socket, run_server
 from asl.service.service import ACCOUNT, REGION
 
-__all__ = ["ServerSettings", "serve_stores"]
+__all__ = ["ServerSettings", "listen", "serve_stores"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,7 @@ class ServerSettings:
     """How the service listens and whom it serves.
 
     Attributes:
-        host: Address to listen on.
-        port: Port to listen on; 0 for a free one.
+        host: Address on which it listens.
         account: Account of the ARNs.
         region: Region of the ARNs.
         keys: Secret access keys by access key id, for AWS's protocol; None to accept any.
@@ -34,7 +34,6 @@ class ServerSettings:
     """
 
     host: str = "127.0.0.1"
-    port: int = 8083
     account: str = ACCOUNT
     region: str = REGION
     keys: Mapping[str, str] | None = None
@@ -43,12 +42,23 @@ class ServerSettings:
     concurrency: int = CONCURRENCY
 
 
+def listen(host: str, port: int) -> tuple[str, socket]:
+    """Return the URL of a server on a port, 0 for a free one, and the socket for it.
+
+    Raises:
+        AslError: The address is in use, or not one of this machine.
+    """
+    listener = bind_socket(host, port)
+    return f"http://{host}:{listener.getsockname()[1]}", listener
+
+
 def serve_stores(
     stores: Mapping[str, Store],
     settings: ServerSettings,
     bindings: Mapping[str, Any],
+    listener: socket,
     *,
-    ready: Callable[[str], object],
+    ready: Callable[[], object],
     background: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> None:
     """Serve stores until the process is interrupted; blocks the caller.
@@ -57,15 +67,11 @@ def serve_stores(
         stores: The stores by the name of their project; a single one is at the root.
         settings: How to listen.
         bindings: Bindings of the executions.
-        ready: Called with the URL when requests are answered.
+        listener: The socket on which it listens.
+        ready: Called when requests are answered.
         background: Further work meanwhile, such as watching files.
-
-    Raises:
-        AslError: The address is in use.
     """
     account, region = settings.account, settings.region
-    listener = bind_socket(settings.host, settings.port)
-    url = f"http://{settings.host}:{listener.getsockname()[1]}"
 
     def aws(project: ServerProject) -> AwsEndpoint:
         return AwsEndpoint(project.amazon, account, region, settings.keys)
@@ -80,4 +86,4 @@ def serve_stores(
         aws=aws,
         background=background,
     )
-    run_server(application, listener, lambda: ready(url))
+    run_server(application, listener, ready)

@@ -1,19 +1,26 @@
 """Names, ARNs and URLs of deployed resources by type.
 
+Prefixes have fields for partition, region and account (`ReadContext.locate`).
 Source: results of `Ref` and `Fn::GetAtt` in the CloudFormation documentation.
 """
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from asl.sources.read_context import ACCOUNT, PARTITION, REGION
+__all__ = [
+    "ACTIVITY",
+    "FUNCTION",
+    "MACHINE",
+    "MACHINE_ALIAS",
+    "MACHINE_VERSION",
+    "RESOURCES",
+    "ResourceType",
+]
 
-__all__ = ["ACTIVITY", "FUNCTION", "MACHINE", "RESOURCES", "ResourceType"]
-
-FUNCTION: Final = f"arn:{PARTITION}:lambda:{REGION}:{ACCOUNT}:function:"
-MACHINE: Final = f"arn:{PARTITION}:states:{REGION}:{ACCOUNT}:stateMachine:"
-ACTIVITY: Final = f"arn:{PARTITION}:states:{REGION}:{ACCOUNT}:activity:"
-_QUEUES: Final = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/"
+FUNCTION: Final = "arn:{partition}:lambda:{region}:{account}:function:"
+MACHINE: Final = "arn:{partition}:states:{region}:{account}:stateMachine:"
+ACTIVITY: Final = "arn:{partition}:states:{region}:{account}:activity:"
+_QUEUES: Final = "https://sqs.{region}.amazonaws.com/{account}/"
 
 
 class ResourceType(NamedTuple):
@@ -32,9 +39,12 @@ class ResourceType(NamedTuple):
 
 
 def _arn(service: str, kind: str = "") -> str:
-    return f"arn:{PARTITION}:{service}:{REGION}:{ACCOUNT}:{kind}"
+    return f"arn:{{partition}}:{service}:{{region}}:{{account}}:{kind}"
 
 
+MACHINE_VERSION: Final = "AWS::StepFunctions::StateMachineVersion"
+MACHINE_ALIAS: Final = "AWS::StepFunctions::StateMachineAlias"
+"""Resources whose ARN begins with that of another one."""
 RESOURCES: Final[Mapping[str, ResourceType]] = {
     "AWS::DynamoDB::Table": ResourceType("TableName", _arn("dynamodb", "table/"), ""),
     "AWS::ECS::Cluster": ResourceType("ClusterName", _arn("ecs", "cluster/"), ""),
@@ -42,7 +52,7 @@ RESOURCES: Final[Mapping[str, ResourceType]] = {
     "AWS::Lambda::Alias": ResourceType(None, FUNCTION, called=True),
     "AWS::Lambda::Function": ResourceType("FunctionName", FUNCTION, "", called=True),
     "AWS::Lambda::Version": ResourceType(None, FUNCTION, called=True),
-    "AWS::S3::Bucket": ResourceType("BucketName", f"arn:{PARTITION}:s3:::", ""),
+    "AWS::S3::Bucket": ResourceType("BucketName", "arn:{partition}:s3:::", ""),
     "AWS::SNS::Topic": ResourceType("TopicName", _arn("sns")),
     "AWS::SQS::Queue": ResourceType("QueueName", _arn("sqs"), _QUEUES, {"QueueUrl": _QUEUES}),
     "AWS::Serverless::Function": ResourceType("FunctionName", FUNCTION, "", called=True),

@@ -10,7 +10,7 @@ from asl.core.document import Document, invalid
 from asl.core.pointers import pointer_to
 from asl.core.source import Fault, Source, Span
 from asl.core.values import Json
-from asl.sources.aws_resources import RESOURCES
+from asl.sources.aws_resources import MACHINE_ALIAS, MACHINE_VERSION, RESOURCES
 from asl.sources.definition import (
     SourcePart,
     document_from_file,
@@ -86,6 +86,17 @@ class CloudFormationTemplate:
                 place = machine.span.member(field) or machine.span
                 return bool(machine.resolver.string(machine.properties[field], place) == "EXPRESS")
         return False
+
+    def qualifiers(self, name: str, context: ReadContext) -> tuple[str, ...]:
+        """Return the versions and aliases of a state machine."""
+        resolver = Resolver(self.value, self.span, self.source, context)
+        arn = f"{resolver.resolve_name(name)}:"
+        found = [resolver.property(name, "AutoPublishAlias")]
+        for each in resolver.resources:
+            if members(resolver.resources, each).get("Type") in (MACHINE_VERSION, MACHINE_ALIAS):
+                qualified = resolver.qualified_arn(each) or ""
+                found.append(qualified.removeprefix(arn) if qualified.startswith(arn) else None)
+        return tuple(dict.fromkeys(filter(None, found)))
 
     @property
     def notes(self) -> Iterator[Note]:

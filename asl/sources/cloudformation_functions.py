@@ -14,7 +14,7 @@ from asl.core.values import Json
 from asl.sources.aws_resources import RESOURCES
 from asl.sources.cloudformation import CloudFormationTemplate
 from asl.sources.intrinsics import Resolver, members
-from asl.sources.lambda_function import LambdaFunction
+from asl.sources.lambda_function import LambdaFunction, read_number
 from asl.sources.read_context import ReadContext
 from asl.sources.text import TrackedText
 
@@ -142,8 +142,7 @@ class _Reader:
 
     def number(self, name: str, key: str, default: float) -> float:
         """Return a property as a number; the default if it is absent or known only later."""
-        text = self.text(name, key)
-        return float(text) if re.fullmatch(r"\d{1,6}(\.\d{1,3})?", text) else default
+        return read_number(self.text(name, key), default)
 
     def environment(self, name: str) -> dict[str, str]:
         """Return the environment variables of a function, with those of SAM's globals."""

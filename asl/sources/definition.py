@@ -25,6 +25,7 @@ __all__ = [
     "document_from_text",
     "document_from_value",
     "document_from_yaml",
+    "json_from_part",
     "substitute",
 ]
 
@@ -279,3 +280,13 @@ def _strings(value: Json) -> Iterator[tuple[str, str]]:
             todo += [(f"{pointer}/{escape(key)}", item) for key, item in reversed(each.items())]
         elif type(each) is list:
             todo += [(f"{pointer}/{index}", item) for index, item in reversed([*enumerate(each)])]
+
+
+def json_from_part(part: SourcePart) -> Json:
+    """Return the JSON value of a part."""
+    value = part.value
+    if isinstance(value, dict):
+        return {key: json_from_part(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [json_from_part(item) for item in value]
+    return value.string if isinstance(value, TrackedText) else value

@@ -1,4 +1,4 @@
-"""Lambda functions in templates of SAM, CloudFormation, CDK and Serverless."""
+"""Lambda functions in templates of SAM, CloudFormation, CDK, Serverless and Terraform."""
 
 import os
 import re
@@ -10,12 +10,13 @@ from asl.core.document import open_source
 from asl.core.errors import AslError
 from asl.core.source import DOCUMENT_LIMITS, Limits
 from asl.core.values import Json
-from asl.sources import cloudformation_functions, serverless_functions
+from asl.sources import cloudformation_functions, serverless_functions, terraform_functions
 from asl.sources.cloudformation import CloudFormationTemplate
 from asl.sources.lambda_function import LambdaFunction
 from asl.sources.read_context import ReadContext
 from asl.sources.serverless import ServerlessTemplate
 from asl.sources.templates import limit_reference_chains, template_in
+from asl.sources.terraform import TerraformTemplate
 
 __all__ = ["load_functions"]
 
@@ -52,9 +53,11 @@ def load_functions(
         match template:
             case CloudFormationTemplate():
                 return cloudformation_functions.read_functions(template, context)
+            case TerraformTemplate():
+                return terraform_functions.read_functions(template, context)
             case ServerlessTemplate():
                 return serverless_functions.read_functions(template, context)
     raise AslError(
         f"{os.fspath(path)!r} is no template with Lambda functions: "
-        "name a template of SAM, CloudFormation, CDK or Serverless"
+        "name a template of SAM, CloudFormation, CDK, Serverless or Terraform"
     )

@@ -11,20 +11,20 @@ from asl.core.opaque import PLACEHOLDER
 from asl.core.source import Source, Span
 from asl.core.values import Json, compact, index_of
 from asl.core.yaml_schema import yaml_1_1_schema
-from asl.sources.aws_resources import RESOURCES, ResourceType
+from asl.sources.aws_resources import MACHINE_ALIAS, MACHINE_VERSION, RESOURCES, ResourceType
 from asl.sources.definition import SourcePart, document_from_part
-from asl.sources.read_context import ACCOUNT, PARTITION, REGION, ReadContext, as_text
+from asl.sources.read_context import ReadContext, as_text
 from asl.sources.text import TrackedText, join_texts, track_scalar
 
 __all__ = ["SCHEMA", "TAGS", "Resolver", "is_unknown", "members"]
 
 _STACK: Final = "11111111-1111-1111-1111-111111111111"
 PSEUDO: Final = {
-    "AWS::AccountId": ACCOUNT,
-    "AWS::NotificationARNs": "${AWS::NotificationARNs}",
-    "AWS::Partition": PARTITION,
-    "AWS::Region": REGION,
-    "AWS::StackId": f"arn:{PARTITION}:cloudformation:{REGION}:{ACCOUNT}:stack/stack/{_STACK}",
+    "AWS::AccountId": "{account}",
+    "AWS::NotificationARNs": "${{AWS::NotificationARNs}}",
+    "AWS::Partition": "{partition}",
+    "AWS::Region": "{region}",
+    "AWS::StackId": "arn:{partition}:cloudformation:{region}:{account}:stack/stack/" + _STACK,
     "AWS::StackName": "stack",
     "AWS::URLSuffix": "amazonaws.com",
 }
@@ -164,13 +164,16 @@ class Resolver:
         if given is not None:
             return self.parameter_value(name, given)
         if name in PSEUDO:
-            return self.reading.stand_in(name, PSEUDO[name])
+            return self.reading.stand_in(name, self.reading.locate(PSEUDO[name]))
         if name in self.parameters:
             default = members(self.parameters, name).get("Default")
             if default is not None:
                 return self.parameter_value(name, as_text(default))
             return self.reading.stand_in(name, f"${{{name}}}")
         base, _, attribute = name.partition(".")
+        qualified = self.qualified_arn(base)
+        if qualified is not None:
+            return self.reading.stand_in(name, qualified)
         made = RESOURCES.get(str(members(self.resources, base).get("Type")))
         own = None if made is None else self.resource_name(base, made)
         if made is None or (own is None and not made.called):
@@ -180,7 +183,7 @@ class Resolver:
             return self.reading.stand_in(name, f"${{{name}}}")
         if own is not None and not start:
             return own
-        return self.reading.stand_in(name, start + (own or base))
+        return self.reading.stand_in(name, self.reading.locate(start) + (own or base))
 
     def resource_name(self, resource: str, made: ResourceType) -> str | None:
         """Return the name of a resource in the template, None if the deployment chooses it."""
@@ -195,6 +198,41 @@ class Resolver:
         name = self.resolve(value, span).value
         self.open_names.pop()
         return name.string if isinstance(name, TrackedText) else None
+
+    def property(self, resource: str, *steps: str) -> str | None:
+        """Return a property of a resource as a text; None if it is absent."""
+        value, span = self.resources[resource], self.span
+        for step in ("Resources", resource):
+            span = span.member(step) or Span(span.at)
+        for step in ("Properties", *steps):
+            if type(value) is list and step.isdecimal() and int(step) < len(value):
+                value = value[int(step)]
+            elif type(value) is dict and step in value:
+                value = value[step]
+            else:
+                return None
+            span = span.member(step) or Span(span.at)
+        return self.string(value, span)
+
+    def qualified_arn(self, resource: str) -> str | None:
+        """Return the ARN of a version or an alias of a state machine; None for other resources.
+
+        A version is the first one; only a deployment counts them.
+        """
+        kind = members(self.resources, resource).get("Type")
+        if kind not in (MACHINE_VERSION, MACHINE_ALIAS) or resource in self.open_names:
+            return None
+        self.open_names.append(resource)
+        if kind == MACHINE_VERSION:
+            qualifier, of = "1", self.property(resource, "StateMachineArn")
+        else:
+            qualifier = self.property(resource, "Name") or resource
+            version = self.property(
+                resource, "RoutingConfiguration", "0", "StateMachineVersionArn"
+            ) or self.property(resource, "DeploymentPreference", "StateMachineVersionArn")
+            of = version and version.rpartition(":")[0]
+        self.open_names.pop()
+        return f"{of}:{qualifier}" if of else None
 
     def resource_placeholder(self, resource: str, name: str) -> str:
         """Return a stand-in text for a resource of an unknown type."""

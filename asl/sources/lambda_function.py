@@ -1,9 +1,10 @@
 """One Lambda function as a template defines it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["LambdaFunction"]
+__all__ = ["LambdaFunction", "read_number"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +36,8 @@ class LambdaFunction:
     """Megabytes; for the context only."""
     problem: str | None = None
     """Why its code cannot be run here; None if it can, as far as the template shows."""
+
+
+def read_number(text: str, default: float) -> float:
+    """Return the number in a text; the default for any other text."""
+    return float(text) if re.fullmatch(r"\d{1,6}(\.\d{1,3})?", text) else default

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from asl.core import json_text, yaml_text
 from asl.core.diagnostics import Finding, InvalidDocument, did_you_mean
@@ -31,6 +32,12 @@ __all__ = [
 
 PARTITION, REGION, ACCOUNT = "aws", "us-east-1", "111111111111"
 """Assumed place of the deployment."""
+PSEUDO_PARAMETERS: Final = {
+    "partition": ("AWS::Partition", PARTITION),
+    "region": ("AWS::Region", REGION),
+    "account": ("AWS::AccountId", ACCOUNT),
+}
+"""The fields of ARNs, with the names of the caller's values and the assumed ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,17 @@ class ReadContext:
         """Return the text of the caller's value for a name."""
         value = self.given_value(name)
         return None if value is None else as_text(value)
+
+    def locate(self, prefix: str) -> str:
+        """Return the beginning of an ARN or URL for the place of the deployment.
+
+        Args:
+            prefix: A text with the fields `{partition}`, `{region}` and `{account}`.
+        """
+        place = {}
+        for part, (name, assumed) in PSEUDO_PARAMETERS.items():
+            place[part] = self.value(name) if name in self.given else assumed
+        return prefix.format_map(place)
 
     def stand_in(self, name: str, text: str, hint: str | None = None) -> str:
         """Note that *text* replaces a value known only after deployment; return *text*."""

@@ -14,11 +14,15 @@ from asl.core.source import Limits, Source, Span
 from asl.core.values import Json
 from asl.core.yaml_schema import CORE, Schema
 from asl.sources.aws_resources import RESOURCES
-from asl.sources.definition import SourcePart, document_from_part, document_from_text, substitute
+from asl.sources.definition import (
+    SourcePart,
+    document_from_part,
+    document_from_text,
+    json_from_part,
+    substitute,
+)
 from asl.sources.intrinsics import TAGS, Resolver, members
 from asl.sources.read_context import (
-    ACCOUNT,
-    REGION,
     Note,
     ReadContext,
     as_text,
@@ -31,7 +35,6 @@ __all__ = [
     "FilePlace",
     "ServerlessTemplate",
     "ServerlessVariables",
-    "json_from_part",
     "logical_name",
 ]
 
@@ -78,6 +81,10 @@ class ServerlessTemplate:
         variables = ServerlessVariables(self, context)
         machine = variables.follow(variables.machines().member(name))
         return machine.has("type") and variables.follow(machine.member("type")).value == "EXPRESS"
+
+    def qualifiers(self, name: str, context: ReadContext) -> tuple[str, ...]:
+        """Return no versions and aliases: the plugin makes none."""
+        return ()
 
     @property
     def notes(self) -> Iterator[Note]:
@@ -141,6 +148,8 @@ class ServerlessVariables:
         self.root = FilePlace(template.value, template.span, template.source)
         self.open_variables: list[str] = []
         """The variables being evaluated."""
+        self.open_settings: list[str] = []
+        """The settings of the provider being evaluated."""
         self.results: dict[tuple[str, str | None], Json] = {}
         """Evaluated variables by file."""
         self.functions: dict[str, str] = {}
@@ -247,7 +256,8 @@ class ServerlessVariables:
         self.open_variables.append(expression)
         unknown = False
         try:
-            for each in _alternatives(expression):
+            *_, last = alternatives = [*_alternatives(expression)]
+            for each in alternatives:
                 literal = _LITERAL.fullmatch(each)
                 if literal is not None:
                     return _parse_literal(each)
@@ -265,7 +275,7 @@ class ServerlessVariables:
                     part = resolver.resolve(found.value, found.span)
                     return json_from_part(part)
                 known = self.environment_value(each)
-                if known is not None:
+                if known is not None and (each == last or not each.startswith("opt:")):
                     return known
             if each.startswith("self:") and not unknown:
                 raise self.error(place, f"the file has no {each.removeprefix('self:')!r}")
@@ -290,6 +300,8 @@ class ServerlessVariables:
             found = FilePlace(document.value, document.span, document.source)
             return self.walk(found, file[2], place) if file[2] else found
         source_of = _SOURCE.fullmatch(expression)
+        if source_of is not None and source_of[1] == "param":
+            return self.parameter(source_of[2])
         if source_of is None or source_of[1] != "self":
             return None
         steps = source_of[2].split(".") if source_of[2] else []
@@ -303,6 +315,16 @@ class ServerlessVariables:
                 return None
             here = here.member(step)
         return here
+
+    def parameter(self, name: str) -> FilePlace | None:
+        """Return a parameter of the file: of the stage, else the default; None without one."""
+        stage = as_text(self.meaning("sls:stage", self.root))
+        for each in (stage, "default"):
+            for section in (("params", each), ("stages", each, "params")):
+                place = self.section(*section)
+                if place is not None and place.has(name):
+                    return place.member(name)
+        return None
 
     def walk(self, found: FilePlace, path: str, place: FilePlace) -> FilePlace:
         """Return the member at a path of a place; raises InvalidDocument if there is none."""
@@ -324,17 +346,29 @@ class ServerlessVariables:
 
     def environment_value(self, expression: str) -> Json:
         """Return a value of the deployment's environment; None if it is unknown."""
-        provider = members(self.root.value, "provider")
         match expression:
             case "sls:stage" | "opt:stage" | "self:provider.stage":
-                stage = provider.get("stage")
-                return stage if type(stage) is str and "${" not in stage else "dev"
+                return self.provider_setting("stage", "dev")
             case "aws:region" | "opt:region" | "self:provider.region":
-                region = provider.get("region")
-                return region if type(region) is str and "${" not in region else REGION
+                return self.provider_setting("region", self.reading.locate("{region}"))
             case "aws:accountId":
-                return ACCOUNT
+                return self.reading.locate("{account}")
         return None
+
+    def provider_setting(self, name: str, assumed: str) -> str:
+        """Return a setting of the provider, *assumed* if it is known only after deployment."""
+        place = self.section("provider")
+        if place is None or not place.has(name) or name in self.open_settings:
+            return assumed
+        self.open_settings.append(name)
+        found = place.member(name)
+        try:
+            value = self.resolver(found.source).string(found.value, found.span)
+        except InvalidDocument:
+            return assumed
+        finally:
+            self.open_settings.pop()
+        return assumed if "${" in value else value
 
     def error(self, place: FilePlace, message: str, hint: str | None = None) -> Exception:
         return self.reading.error(place.source, place.span.at, "READ-16", message, hint)
@@ -435,13 +469,3 @@ def _parse_literal(text: str) -> Json:
     if text in _WORDS:
         return _WORDS[text]
     return float(text) if "." in text else int(text)
-
-
-def json_from_part(part: SourcePart) -> Json:
-    """Return the JSON value of a part."""
-    value = part.value
-    if isinstance(value, dict):
-        return {key: json_from_part(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [json_from_part(item) for item in value]
-    return value.string if isinstance(value, TrackedText) else value

@@ -1,19 +1,18 @@
 """Lambda functions of a `serverless.yml`."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 from asl.core.diagnostics import InvalidDocument
 from asl.core.values import Json
-from asl.sources.lambda_function import LambdaFunction
+from asl.sources.definition import json_from_part
+from asl.sources.lambda_function import LambdaFunction, read_number
 from asl.sources.read_context import ReadContext, as_text
 from asl.sources.serverless import (
     FilePlace,
     ServerlessTemplate,
     ServerlessVariables,
-    json_from_part,
     logical_name,
 )
 
@@ -68,8 +67,8 @@ class _Reader:
             function,
             runtime=as_text(self.setting(place, "runtime") or ""),
             handler=as_text(self.value(place, "handler") or ""),
-            timeout=_number(self.setting(place, "timeout"), TIMEOUT),
-            memory=int(_number(self.setting(place, "memorySize"), MEMORY)),
+            timeout=read_number(as_text(self.setting(place, "timeout")), TIMEOUT),
+            memory=int(read_number(as_text(self.setting(place, "memorySize")), MEMORY)),
             environment=self.environment(place),
             code=self.context.place(".", self.template.source, 0),
             layers=tuple(folder for _, folder in found if folder is not None),
@@ -118,8 +117,3 @@ class _Reader:
                 except InvalidDocument:
                     continue
                 yield f"${{{logical_name(name)}LambdaLayer}}", folder
-
-
-def _number(value: Json, default: float) -> float:
-    text = as_text(value)
-    return float(text) if re.fullmatch(r"\d{1,6}(\.\d{1,3})?", text) else default

@@ -76,6 +76,9 @@ class Template(Protocol):
     def is_express(self, name: str, context: ReadContext) -> bool:
         """Return whether a state machine is of the type EXPRESS."""
 
+    def qualifiers(self, name: str, context: ReadContext) -> tuple[str, ...]:
+        """Return the versions and aliases of a state machine."""
+
     @property
     def hints(self) -> Mapping[str, str]:
         """Expressions to use instead of literal resource names, by resource."""
@@ -152,12 +155,13 @@ def load(template: Template, resource: str | None, given: ReadOptions) -> Docume
 
 
 def _deployed(document: Document, template: Template, name: str, given: ReadOptions) -> Document:
-    """Return a document with the name and the type of its deployed state machine."""
+    """Return a document with name, type, versions and aliases of its deployed state machine."""
     reading = ReadContext(given.values, given.limits, given.root)
     return replace(
         document,
         deployed=template.deployed_name(name, reading),
         express=template.is_express(name, reading),
+        qualifiers=template.qualifiers(name, reading),
         hints=template.hints,
     )
 

@@ -161,3 +161,84 @@ def test_functions_of_a_template_run_from_their_code(tmp_path: Path) -> None:
         code.write_text("def handler(event, context): raise ValueError('no')\n")
         failed = send(url, "StartSyncExecution", stateMachineArn=arn, input="4")
         assert failed["error"] == "ValueError"
+
+
+PLACED = """
+Resources:
+  Child:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      Definition: {StartAt: A, States: {A: {Type: Task, Resource: !GetAtt Look.Arn, End: true}}}
+  Parent:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      Type: EXPRESS
+      Definition:
+        StartAt: A
+        States:
+          A:
+            Type: Task
+            Resource: arn:aws:states:::states:startExecution
+            Parameters: {StateMachineArn: !Ref Child}
+            ResultSelector: {arn.$: $.ExecutionArn}
+            End: true
+  Look:
+    Type: AWS::Lambda::Function
+    Properties:
+      Runtime: python3.11
+      Handler: index.handler
+      Timeout: 30
+      Code:
+        ZipFile: |
+          import os
+          def handler(event, context):
+              names = ("AWS_REGION", "AWS_ENDPOINT_URL_SFN", "AWS_ENDPOINT_URL")
+              return [context.invoked_function_arn, *map(os.environ.get, names)]
+"""
+
+
+def test_account_and_region_are_those_of_the_template_and_of_its_functions(tmp_path: Path) -> None:
+    (tmp_path / "template.yaml").write_text(PLACED)
+    place = "eu-west-1:000000000000"
+    options = ["--region", "eu-west-1", "--account", "000000000000", "--functions"]
+    emulator = "http://127.0.0.1:9"
+    with server(tmp_path, "template.yaml", *options, "--aws-endpoint", emulator) as (url, _):
+        parent = f"arn:aws:states:{place}:stateMachine:Parent"
+        started = send(url, "StartSyncExecution", stateMachineArn=parent)
+        child = json.loads(started["output"])["arn"]
+        assert child.startswith(f"arn:aws:states:{place}:execution:Child:")
+        done = {"status": "RUNNING"}
+        while done["status"] == "RUNNING":
+            done = send(url, "DescribeExecution", executionArn=child)
+        function = f"arn:aws:lambda:{place}:function:Look"
+        assert json.loads(done["output"]) == [function, "eu-west-1", url, emulator]
+
+
+DEPLOYED = """
+Resources:
+  Inspect: {Type: AWS::StepFunctions::Activity, Properties: {Name: inspect}}
+  Flow:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      AutoPublishAlias: live
+      Definition:
+        StartAt: A
+        States:
+          A: {Type: Task, Resource: !Ref Inspect, Next: B}
+          B: {Type: Task, Resource: "arn:aws:states:::sqs:sendMessage", Parameters: {}, End: true}
+"""
+
+
+def test_activities_versions_and_aliases_are_deployed(tmp_path: Path) -> None:
+    (tmp_path / "template.yaml").write_text(DEPLOYED)
+    arn = "arn:aws:states:us-east-1:111111111111:stateMachine:Flow"
+    words = ["template.yaml", "--store", "runs.db", "--aws-endpoint", "http://127.0.0.1:9"]
+    for _ in range(2):
+        with server(tmp_path, *words) as (url, lines):
+            assert not any("no handler" in line for line in lines)
+            (activity,) = send(url, "ListActivities")["activities"]
+            assert activity["name"] == "inspect"
+            (alias,) = send(url, "ListStateMachineAliases", stateMachineArn=arn)[
+                "stateMachineAliases"
+            ]
+            assert alias["stateMachineAliasArn"] == f"{arn}:live"

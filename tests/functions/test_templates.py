@@ -1,4 +1,4 @@
-"""Functions of projects in their layouts: SAM, CloudFormation, CDK, Serverless."""
+"""Functions of projects in their layouts: SAM, CloudFormation, CDK, Serverless, Terraform."""
 
 import json
 import textwrap
@@ -244,6 +244,68 @@ def test_serverless(project: Project, tmp_path: Path) -> None:
 def test_serverless_without_state_machines(project: Project) -> None:
     text = "service: shop\nprovider: {runtime: python3.11}\nfunctions:\n  a: {handler: b.c}\n"
     assert functions_of(project(serverless_dot_yml=text))["a"].name == "shop-dev-a"
+
+
+TERRAFORM = """\
+    variable "stage" { default = "test" }
+    data "archive_file" "charge" {
+      source_dir  = "${path.module}/src"
+      output_path = "charge.zip"
+    }
+    data "archive_file" "one" { source_file = "src/app.py" }
+    data "archive_file" "other" { output_path = "other.zip" }
+    resource "aws_lambda_function" "charge" {
+      function_name = "${var.stage}-charge"
+      runtime       = "python3.11"
+      handler       = "app.handler"
+      timeout       = 30
+      memory_size   = 256
+      filename      = data.archive_file.charge.output_path
+      layers        = [aws_lambda_layer_version.shared.arn, "arn:aws:lambda:us-east-1:1:layer:a:1"]
+      environment {
+        variables = { STAGE = var.stage, LIMIT = 5 }
+      }
+    }
+    resource "aws_lambda_layer_version" "shared" { filename = "layer" }
+    resource "aws_lambda_function" "one" {
+      runtime  = "python3.11"
+      handler  = "app.handler"
+      filename = data.archive_file.one.output_path
+    }
+    resource "aws_lambda_function" "image" { image_uri = "repository:tag" }
+    resource "aws_lambda_function" "stored" { s3_bucket = "code" }
+    resource "aws_lambda_function" "other" { filename = data.archive_file.other.output_path }
+    resource "aws_sfn_state_machine" "flow" {
+      definition = jsonencode({
+        StartAt = "A"
+        States = {
+          A = { Type = "Task", Resource = aws_lambda_function.charge.arn, Next = "B" }
+          B = { Type = "Task", Resource = aws_lambda_function.one.arn, End = true }
+        }
+      })
+    }
+    """
+
+
+def test_terraform(project: Project, tmp_path: Path) -> None:
+    path = project(main_dot_tf=TERRAFORM, src__app_dot_py=HANDLER)
+    found = functions_of(path)
+    charge = found["charge"]
+    assert (charge.name, charge.other_names) == ("test-charge", ("charge",))
+    assert charge.arns == (f"{ARN}test-charge",)
+    assert (charge.runtime, charge.handler, charge.timeout, charge.memory) == (
+        *("python3.11", "app.handler", 30.0, 256),
+    )
+    assert charge.environment == {"STAGE": "test", "LIMIT": "5"}
+    assert (charge.code, found["one"].code) == (str(tmp_path / "src"), str(tmp_path / "src"))
+    assert charge.layers == (str(tmp_path / "layer"),)
+    problems = {name: each.problem for name, each in found.items() if each.problem}
+    assert problems == {
+        "image": "its code is a container image",
+        "stored": "its code is in an S3 bucket, not in the project",
+        "other": "the archive 'other' has neither source_dir nor source_file",
+    }
+    assert run_with_functions(path, 1) == [[1, "test"], None]
 
 
 def test_files_without_functions(project: Project) -> None:

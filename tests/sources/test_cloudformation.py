@@ -784,3 +784,46 @@ def test_condition_of_the_state_machine_is_assumed() -> None:
     given["Resources"]["Flow"]["Condition"] = "IsLive"
     document = asl.load(given, resource="Flow")
     assert document.value["States"]["A"]["Result"] == "yes"
+
+
+def test_versions_and_aliases() -> None:
+    """Their ARNs begin with that of the state machine, which is deployed with them."""
+    text = """
+Resources:
+  Flow:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      Name: flow
+      AutoPublishAlias: auto
+      Definition:
+        StartAt: A
+        States: {A: {Type: Pass, Result: [!Ref Version, !Ref Live, !Ref Stray], End: true}}
+  Version:
+    Type: AWS::StepFunctions::StateMachineVersion
+    Properties: {StateMachineArn: !Ref Flow}
+  Live:
+    Type: AWS::StepFunctions::StateMachineAlias
+    Properties: {Name: live, DeploymentPreference: {StateMachineVersionArn: !Ref Version}}
+  Stray: {Type: AWS::StepFunctions::StateMachineAlias, Properties: {Name: stray}}
+"""
+    document = asl.load(text)
+    machine = "arn:aws:states:us-east-1:111111111111:stateMachine:flow"
+    assert document.qualifiers == ("auto", "1", "live")
+    found = document.value["States"]["A"]["Result"]
+    assert found == [f"{machine}:1", f"{machine}:live", "${Stray}"]
+
+
+def test_account_and_region_of_arns() -> None:
+    variables = {"AWS::Region": "cn-north-1", "AWS::AccountId": "2", "AWS::Partition": "aws-cn"}
+    text = """
+Resources:
+  Work: {Type: AWS::Lambda::Function}
+  Flow:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      Definition: {StartAt: A, States: {A: {Type: Task, Resource: !GetAtt Work.Arn, End: true}}}
+"""
+    document = asl.load(text, variables=variables)
+    assert (
+        document.value["States"]["A"]["Resource"] == "arn:aws-cn:lambda:cn-north-1:2:function:Work"
+    )

@@ -198,3 +198,32 @@ def test_name_of_a_function_as_resource_has_a_hint(tmp_path: Path) -> None:
     (found,) = asl.check(document, profile="aws").errors
     hint = "write Fn::GetAtt: [ChargeDashcardLambdaFunction, Arn]"
     assert (found.code, found.hint) == ("V-TASK-02", hint)
+
+
+@pytest.mark.parametrize(
+    ("section", "given", "value"),
+    [
+        ("params: {default: {topic: 'all-${sls:stage}'}, prod: {topic: p}}", {}, "all-dev"),
+        ("params: {default: {topic: 'all-${sls:stage}'}, prod: {topic: p}}", "prod", "p"),
+        ("stages: {default: {params: {topic: d}}, prod: {params: {}}}", "prod", "d"),
+        ("params: {default: {}}", {}, "${param:topic}"),
+    ],
+)
+def test_parameters_of_a_stage(section: str, given: Any, value: str) -> None:
+    variables = {"opt:stage": given} if given else {}
+    text = f"{section}\n{written('${param:topic}')}"
+    assert result(asl.load(text, variables=variables)) == value
+
+
+@pytest.mark.parametrize(
+    ("stage", "value"),
+    [
+        ("${opt:stage, 'test'}", "test"),
+        ("${opt:stage}", "dev"),
+        ("${opt:stage, self:custom.prefix}", "dev"),
+        ("${env:STAGE}", "dev"),
+    ],
+)
+def test_stage_of_the_provider(stage: str, value: str) -> None:
+    text = written("${sls:stage}").replace("${opt:stage, 'dev'}", stage, 1)
+    assert result(asl.load(text)) == value

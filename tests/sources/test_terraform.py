@@ -638,3 +638,71 @@ def test_unknown_expression_is_one_placeholder(expression: str, text: str) -> No
     block = f'resource "aws_sfn_state_machine" "flow" {{\n  definition = <<E\n{machine}\nE\n}}'
     document = asl.load(f"{AROUND}\n{block}".encode(), name="main.tf")
     assert {each.code for each in asl.check(document, profile="aws")} == {"READ-12"}
+
+
+RESOURCES = """
+variable "prefix" { default = "shop" }
+variable "unknown" { type = string }
+resource "aws_lambda_function" "charge" {
+  function_name = "${var.prefix}-charge"
+  timeout       = 30
+}
+resource "aws_lambda_function" "other" { function_name = "${var.unknown}-other" }
+resource "aws_sqs_queue" "work" { name = local.work }
+resource "aws_sqs_queue" "each" {
+  for_each = toset(["a"])
+  name     = "q-${each.key}"
+}
+locals { work = "${var.prefix}-work" }
+resource "aws_dynamodb_table" "orders" { name = "orders" }
+resource "aws_sns_topic" "people" { display_name = "People" }
+"""
+SQS = "https://sqs.us-east-1.amazonaws.com/111111111111"
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        (
+            "aws_lambda_function.charge.arn",
+            "arn:aws:lambda:us-east-1:111111111111:function:shop-charge",
+        ),
+        ("aws_lambda_function.charge.function_name", "shop-charge"),
+        ("aws_lambda_function.charge.timeout", 30),
+        ("aws_lambda_function.other.arn", "arn:aws:lambda:us-east-1:111111111111:function:other"),
+        ("aws_sqs_queue.work.url", f"{SQS}/shop-work"),
+        ('aws_sqs_queue.each["a"].id', f"{SQS}/q-a"),
+        ("aws_dynamodb_table.orders.id", "orders"),
+        ("aws_dynamodb_table.orders.arn", "arn:aws:dynamodb:us-east-1:111111111111:table/orders"),
+        ("aws_dynamodb_table.orders.stream_arn", "${aws_dynamodb_table.orders.stream_arn}"),
+        ("aws_sns_topic.people.arn", "${aws_sns_topic.people.arn}"),
+    ],
+)
+def test_attributes_of_resources(expression: str, value: Any) -> None:
+    """Arguments and names of blocks are known before a deployment, and what follows from them."""
+    assert result(asl.load(written(expression, RESOURCES))) == value
+
+
+def test_name_version_and_aliases_of_a_state_machine() -> None:
+    text = """
+variable "prefix" { default = "shop" }
+resource "aws_sfn_state_machine" "flow" {
+  for_each = toset(["a"])
+  name = "${var.prefix}-${each.key}"
+  publish = true
+  definition = jsonencode({
+    StartAt = "A"
+    States = { A = { Type = "Pass", Result = aws_sfn_state_machine.flow["a"].arn, End = true } }
+  })
+}
+resource "aws_sfn_alias" "live" {
+  name = "live"
+  routing_configuration {
+    state_machine_version_arn = aws_sfn_state_machine.flow["a"].state_machine_version_arn
+    weight = 100
+  }
+}
+"""
+    document = asl.load(text)
+    assert (document.deployed, document.qualifiers) == ("shop-a", ("1", "live"))
+    assert result(document) == "arn:aws:states:us-east-1:111111111111:stateMachine:shop-a"

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from asl.core.document import Document
+from asl.core.opaque import PLACEHOLDER
 from asl.core.source import Limits, Source
 from asl.sources.definition import (
     SourcePart,
@@ -49,7 +50,14 @@ class TerraformTemplate:
         self.names = {name: self.other_names(name) for name in self.instances}
 
     def deployed_name(self, name: str, context: ReadContext) -> str:
-        """Return the name of a state machine in ARNs: that of its block or module."""
+        """Return the name of a state machine in ARNs: its own, else that of its block or module."""
+        block, names = self.instances[name]
+        node = block.body.attributes.get("name")
+        if node is not None:
+            scope = HclScope(self.source).extend(names)
+            own = Evaluator(self.folder, context).value(node, scope).value
+            if isinstance(own, TrackedText) and not PLACEHOLDER.search(own.string):
+                return own.string
         return instance_name(name.removeprefix("module."))
 
     def is_express(self, name: str, context: ReadContext) -> bool:
@@ -63,6 +71,17 @@ class TerraformTemplate:
             HclScope(self.source).extend(names),
         )
         return str(evaluator.value(node, scope).value) == "EXPRESS"
+
+    def qualifiers(self, name: str, context: ReadContext) -> tuple[str, ...]:
+        """Return the version of a state machine that is published, and its aliases."""
+        block, _ = self.instances[name]
+        address = f"{'.'.join(block.labels)}{name.removeprefix(_name(block) or name)}."
+        found = [
+            _alias_name(each, source, address, Evaluator(self.folder, context))
+            for each, source in self.folder.resources("aws_sfn_alias")
+        ]
+        published = "publish" in block.body.attributes
+        return tuple(dict.fromkeys(filter(None, (*(["1"] if published else ()), *found))))
 
     def block_instances(
         self, block: syntax.HclBlock, base: str, context: ReadContext
@@ -103,6 +122,17 @@ def _name(block: syntax.HclBlock) -> str | None:
     if block.kind == "module" and block.labels and "definition" in block.body.attributes:
         return f"module.{block.labels[0]}"
     return None
+
+
+def _alias_name(
+    alias: syntax.HclBlock, source: Source, address: str, evaluator: Evaluator
+) -> str | None:
+    """Return the name of an alias if it routes to the state machine at an address."""
+    scope, name = HclScope(source), alias.body.attributes.get("name")
+    routes = [each.body for each in alias.body.blocks if each.kind == "routing_configuration"]
+    versions = [each.attributes.get("state_machine_version_arn") for each in routes]
+    routed = any(each and scope.source_text(each).startswith(address) for each in versions)
+    return evaluator.text(name, scope).string if routed and name is not None else None
 
 
 class _Machine:

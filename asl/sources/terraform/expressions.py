@@ -7,15 +7,15 @@ from math import fmod
 from typing import Any, Final
 
 from asl.core.diagnostics import InvalidDocument, did_you_mean
-from asl.core.source import Source
+from asl.core.opaque import PLACEHOLDER
 from asl.core.values import Json, compact, is_number, json_equal
-from asl.sources.aws_resources import ACTIVITY, FUNCTION, MACHINE
 from asl.sources.definition import SourcePart, UnknownValue
-from asl.sources.read_context import ACCOUNT, PARTITION, REGION, ReadContext
+from asl.sources.read_context import ReadContext
 from asl.sources.terraform import syntax
 from asl.sources.terraform.calls import call, render_template_file
 from asl.sources.terraform.folder import TerraformFolder
 from asl.sources.terraform.functions import FUNCTIONS, text_of
+from asl.sources.terraform.resources import RESOURCES
 from asl.sources.terraform.scope import HclScope, UnknownResult
 from asl.sources.text import TrackedText, join_texts
 
@@ -27,21 +27,19 @@ MAX_DEPTH: Final = 150
 MAX_INSTANCES: Final = 100
 """Instances of a block that are read."""
 
-CALLABLE_ARNS: Final = (
-    (r"aws_lambda_(?:function|alias)\.(.+)\.(?:qualified_|invoke_)?arn", FUNCTION),
-    (r"aws_lambda_function\.(.+)\.(?:function_name|id)", ""),
-    (r"aws_sfn_state_machine\.(.+)\.(?:arn|id)", MACHINE),
-    (r"aws_sfn_activity\.(.+)\.(?:arn|id)", ACTIVITY),
-)
-"""Stand-in prefixes of callable resources; the name in the file completes them."""
 ENVIRONMENT_VALUES: Final = (
-    (r"data\.aws_caller_identity\.[^.]+\.account_id", ACCOUNT),
+    (r"data\.aws_caller_identity\.[^.]+\.account_id", "{account}"),
     (r"data\.aws_partition\.[^.]+\.dns_suffix", "amazonaws.com"),
-    (r"data\.aws_partition\.[^.]+\.partition", PARTITION),
-    (r"data\.aws_region\.[^.]+\.(?:id|name|region)", REGION),
+    (r"data\.aws_partition\.[^.]+\.partition", "{partition}"),
+    (r"data\.aws_region\.[^.]+\.(?:id|name|region)", "{region}"),
     (r"terraform\.workspace", "default"),
 )
 """Values of the deployment's environment."""
+_ATTRIBUTE = re.compile(
+    r"(?:(?P<mode>data)\.)?(?P<kind>aws_\w+)\.(?P<label>[\w-]+)(?P<instance>(?:\[.*\])?)"
+    r"\.(?P<attribute>\w+)"
+)
+"""An attribute of a resource or a data source."""
 _PARENTHESES: Final = str.maketrans("{}", "()")
 _INSTANCE = re.compile(r'\[(?:"([^"]*)"|[^\]]*)\]')
 
@@ -391,12 +389,68 @@ class Evaluator:
             return self.constant(given, scope, node.at)
         for pattern, known in ENVIRONMENT_VALUES:
             if re.fullmatch(pattern, path):
-                return self.constant(self.reading.stand_in(path, known), scope, node.at)
-        for pattern, prefix in CALLABLE_ARNS:
-            if found := re.fullmatch(pattern, path.removeprefix("data.")):
-                name = prefix + instance_name(found[1])
-                return self.constant(self.reading.stand_in(path, name), scope, node.at)
-        return SourcePart(UnknownValue(path), node.at)
+                value = self.reading.stand_in(path, self.reading.locate(known))
+                return self.constant(value, scope, node.at)
+        found = _ATTRIBUTE.fullmatch(path)
+        part = None if found is None else self.resource_value(found, node, scope)
+        return SourcePart(UnknownValue(path), node.at) if part is None else part
+
+    def resource_value(
+        self, path: re.Match[str], node: syntax.HclNode, scope: HclScope
+    ) -> SourcePart | None:
+        """Return an attribute of a resource as far as the files show it; None if they do not.
+
+        Args:
+            path: The match of `_ATTRIBUTE` with the attribute.
+        """
+        kind, attribute = path["kind"], path["attribute"]
+        part = self.argument(path, attribute, node, scope)
+        if part is not None:
+            return part
+        made = RESOURCES.get(kind)
+        if made is None or attribute not in made.attributes:
+            return None
+        named = self.argument(path, made.name, node, scope)
+        name = instance_name(path["label"] + path["instance"]) if made.called else None
+        if named is not None and isinstance(named.value, TrackedText):
+            name = named.value.string
+        if name is None:
+            return None
+        value = self.reading.locate(made.attributes[attribute]) + name
+        return self.constant(self.reading.stand_in(path[0], value), scope, node.at)
+
+    def argument(
+        self, path: re.Match[str], name: str, node: syntax.HclNode, scope: HclScope
+    ) -> SourcePart | None:
+        """Return an argument of a resource's block; None if it is absent or known only later."""
+        address = f"{path['kind']}.{path['label']}{path['instance']}.{name}"
+        found = self.folder.block(path["mode"] or "resource", path["kind"], path["label"])
+        if found is None or name not in found[0].body.attributes or address in self.open_names:
+            return None
+        block, source = found
+        instances = dict(self.instances(block.body.attributes, HclScope(source)))
+        if path["instance"] not in instances:
+            return None
+        inner = HclScope(source).extend(instances[path["instance"]])
+        return self.known_argument(address, block.body.attributes[name], inner, node, scope)
+
+    def known_argument(
+        self,
+        address: str,
+        argument: syntax.HclNode,
+        inner: HclScope,
+        node: syntax.HclNode,
+        scope: HclScope,
+    ) -> SourcePart | None:
+        """Return the value of an argument; None, without a note, if it is known only later."""
+        notes = dict(self.reading.notes)
+        part = self.evaluate_name(address, argument, inner, node, scope)
+        value = part.value
+        text = value.string if isinstance(value, TrackedText) else ""
+        if isinstance(value, UnknownValue) or PLACEHOLDER.search(text):
+            self.reading.notes = notes
+            return None
+        return part
 
     def local(self, name: str, node: syntax.HclNode, scope: HclScope) -> SourcePart:
         """Return a local value."""
@@ -407,7 +461,7 @@ class Evaluator:
         found = self.folder.local(name)
         if found is None:
             return self.note_missing(path, node)
-        return self.evaluate_name(path, *found, node, scope)
+        return self.evaluate_name(path, found[0], HclScope(found[1]), node, scope)
 
     def variable(self, name: str, node: syntax.HclNode, scope: HclScope) -> SourcePart:
         """Return an input variable: the caller's value, that of a tfvars file, or its default."""
@@ -418,13 +472,14 @@ class Evaluator:
         if given is not None:
             return self.constant(self.convert_variable(given, kind, node, scope), scope, node.at)
         if name in self.folder.tfvars:
-            return self.evaluate_name(path, *self.folder.tfvars[name], node, scope)
+            value, source = self.folder.tfvars[name]
+            return self.evaluate_name(path, value, HclScope(source), node, scope)
         if block is None:
             return self.note_missing(path, node)
         default = block[0].body.attributes.get("default")
         if default is None:
             return SourcePart(UnknownValue(path), node.at)
-        return self.evaluate_name(path, default, block[1], node, scope)
+        return self.evaluate_name(path, default, HclScope(block[1]), node, scope)
 
     def note_missing(self, path: str, node: syntax.HclNode) -> SourcePart:
         message = f"no file of the folder declares {path}"
@@ -432,12 +487,7 @@ class Evaluator:
         return SourcePart(UnknownValue(path), node.at)
 
     def evaluate_name(
-        self,
-        path: str,
-        node: syntax.HclNode,
-        source: Source,
-        at: syntax.HclNode,
-        scope: HclScope,
+        self, path: str, node: syntax.HclNode, inner: HclScope, at: syntax.HclNode, scope: HclScope
     ) -> SourcePart:
         """Return the value of a name's expression, moved here from another file.
 
@@ -449,11 +499,11 @@ class Evaluator:
         if path not in self.results:
             self.open_names.append(path)
             try:
-                self.results[path] = self.value(node, HclScope(source))
+                self.results[path] = self.value(node, inner)
             finally:
                 self.open_names.pop()
         part = self.results[path]
-        return part if source is scope.source else self.move(part, at.at, scope)
+        return part if inner.source is scope.source else self.move(part, at.at, scope)
 
     def move(self, part: SourcePart, at: int, scope: HclScope) -> SourcePart:
         """Return a value of another file with an offset of this file."""

@@ -70,6 +70,14 @@ class TerraformFolder:
                 if (block.kind, *block.labels) == head:
                     yield block, source
 
+    def resources(self, kind: str) -> Iterator[tuple[syntax.HclBlock, Source]]:
+        """Yield the blocks of a type of resource."""
+        files = [(self.source, self.body), *self.files]
+        for source, body in files:
+            for block in body.blocks:
+                if block.kind == "resource" and block.labels[:1] == [kind]:
+                    yield block, source
+
     def block(self, *head: str) -> tuple[syntax.HclBlock, Source] | None:
         """Return the first of these blocks."""
         return next(self.blocks(*head), None)
