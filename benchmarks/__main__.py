@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
-from benchmarks import blueprints, dialects, durability, service, workers, workloads
+from benchmarks import blueprints, dialects, durability, server, service, workers, workloads
 from benchmarks.workloads import Workload
 
 WORKLOADS = (
@@ -27,6 +27,7 @@ WORKLOADS = (
     *dialects.WORKLOADS,
     *blueprints.WORKLOADS,
     *service.WORKLOADS,
+    *server.WORKLOADS,
 )
 
 REPEATS = 2
