@@ -1,5 +1,7 @@
 """The service: REST, live streams and pages over stores of executions."""
 
+from asl.server.access.authentication import Authenticator
+from asl.server.access.principal import Principal
 from asl.server.application import ServerApplication, app
 
-__all__ = ["ServerApplication", "app"]
+__all__ = ["Authenticator", "Principal", "ServerApplication", "app"]

@@ -33,7 +33,7 @@ from asl.server.projects import DEFAULT, ServerProject, make_project
 from asl.service.http import CONCURRENCY, AwsEndpoint
 from asl.service.service import ACCOUNT, REGION
 
-__all__ = ["ServerApplication", "app", "ways_of"]
+__all__ = ["ServerApplication", "app", "list_authenticators"]
 
 
 class ServerApplication(Starlette):
@@ -45,7 +45,7 @@ class ServerApplication(Starlette):
     Args:
         projects: The projects by name; a single one is served at the root, several below
             `/projects/NAME`.
-        ways: The ways in which requests are authenticated, in order.
+        authenticators: The ways in which requests are authenticated, in order.
         concurrency: Maximum number of executions that run here at the same time; 0 if runners of
             other processes perform them.
         aws: Makes the endpoint of AWS's protocol of a project; None for none.
@@ -56,7 +56,7 @@ class ServerApplication(Starlette):
     def __init__(
         self,
         projects: Mapping[str, ServerProject],
-        ways: Sequence[Authenticator],
+        authenticators: Sequence[Authenticator],
         *,
         concurrency: int = CONCURRENCY,
         aws: Callable[[ServerProject], AwsEndpoint] | None = None,
@@ -67,7 +67,7 @@ class ServerApplication(Starlette):
         self._concurrency = concurrency
 
         def identify(request: HTTPConnection) -> Principal:
-            return authenticate(ways, request)
+            return authenticate(authenticators, request)
 
         api = LateFace(partial(_rest, identify))
         pages = LateFace(partial(_pages, identify))
@@ -202,8 +202,8 @@ def app(
     """
     known = _users(users)
     projects = projects_of(store, bindings, ACCOUNT, REGION)
-    ways = ways_of(known, authenticators, local=local)
-    return ServerApplication(projects, ways, concurrency=concurrency)
+    checks = list_authenticators(known, authenticators, local=local)
+    return ServerApplication(projects, checks, concurrency=concurrency)
 
 
 def _users(given: Users | str | os.PathLike[str] | None) -> Users:
@@ -214,18 +214,18 @@ def _users(given: Users | str | os.PathLike[str] | None) -> Users:
     return read_users(given)
 
 
-def ways_of(
+def list_authenticators(
     users: Users = NO_USERS, further: Sequence[Authenticator] = (), *, local: bool
 ) -> list[Authenticator]:
     """Return the ways in which requests are authenticated.
 
     Args:
         users: Users with tokens.
-        further: Further ways.
+        further: Further authenticators.
         local: Whether requests of this machine need no credentials.
     """
-    ways: list[Authenticator] = [BearerTokens(users), *further]
-    return [*ways, LocalUser()] if local else ways
+    found: list[Authenticator] = [BearerTokens(users), *further]
+    return [*found, LocalUser()] if local else found
 
 
 def projects_of(

@@ -10,7 +10,7 @@ from typing import Any
 from asl.executions import Store
 from asl.server.access.authentication import Authenticator, is_local_name
 from asl.server.access.users import NO_USERS, Users
-from asl.server.application import ServerApplication, ways_of
+from asl.server.application import ServerApplication, list_authenticators
 from asl.server.projects import ServerProject, make_project
 from asl.service.http import CONCURRENCY, AwsEndpoint
 from asl.service.server import bind_socket, run_server
@@ -81,7 +81,9 @@ def serve_stores(
             name: make_project(name, store, bindings, account, region)
             for name, store in stores.items()
         },
-        ways_of(settings.users, settings.authenticators, local=is_local_name(settings.host)),
+        list_authenticators(
+            settings.users, settings.authenticators, local=is_local_name(settings.host)
+        ),
         concurrency=settings.concurrency,
         aws=aws,
         background=background,

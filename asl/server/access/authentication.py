@@ -23,7 +23,7 @@ __all__ = [
 
 
 class Authenticator(Protocol):
-    """One way in which requests are authenticated."""
+    """A method of authentication."""
 
     def identify(self, request: HTTPConnection) -> Principal | None:
         """Return the user of a request; None if it has no credentials of this kind.
@@ -34,14 +34,14 @@ class Authenticator(Protocol):
         ...
 
 
-def authenticate(ways: Sequence[Authenticator], request: HTTPConnection) -> Principal:
+def authenticate(authenticators: Sequence[Authenticator], request: HTTPConnection) -> Principal:
     """Return the user of a request.
 
     Raises:
         Unauthorized: It has no credentials, or wrong ones.
     """
-    for way in ways:
-        found = way.identify(request)
+    for each in authenticators:
+        found = each.identify(request)
         if found is not None:
             return found
     raise Unauthorized("this request needs credentials: the header 'Authorization: Bearer TOKEN'")
