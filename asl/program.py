@@ -155,7 +155,7 @@ class DocumentScope:
         """Whether it has rules or categories of tools."""
         return self.tools is not None or "ToolCategories" in self.document
 
-    def entered(self, data: Json, frame: Any) -> "DocumentScope":
+    def with_input(self, data: Json, frame: Any) -> "DocumentScope":
         """Return the scope of a visit with its input.
 
         Raises:
@@ -230,7 +230,7 @@ class Program:
     def __repr__(self) -> str:
         return f"<Program {self.name!r}, profile {self.profile.name}>"
 
-    def forked(self, step: Step, index: int | str) -> Machine | None:
+    def forked_machine(self, step: Step, index: int | str) -> Machine | None:
         """Return the machine of a branch or an iteration of a state, None if it is unknown."""
         for holder in step.machines:
             for pointer in (f"{step.pointer}/{holder}", f"{step.pointer}/{holder}/{index}"):

@@ -15,7 +15,7 @@ from typing import Any
 import asl
 from asl.stores.sqlite import SqliteBackend
 from asl.stores.sqlite.connection import guard
-from asl.stores.sqlite.sql import compiled, parameters
+from asl.stores.sqlite.sql import compile_statement, parameters
 from asl.stores.statements import Values
 from benchmarks.workloads import LOOP, Sides, Workload, echo, items, map_document, program
 
@@ -129,7 +129,10 @@ def _transactions(store: asl.Store, run: Callable[[], Any]) -> list[list[tuple[s
 
     def recorded(writes: Any, check: Any) -> None:
         written.append(
-            [(compiled(change).sql, parameters(change, [values])[0]) for change, values in writes]
+            [
+                (compile_statement(change).sql, parameters(change, [values])[0])
+                for change, values in writes
+            ]
         )
         commit(writes, check)
 

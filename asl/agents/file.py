@@ -38,7 +38,7 @@ from asl.agents.model import MODEL
 from asl.agents.process import PROCESS
 from asl.agents.registry import FileBindings
 from asl.agents.scripted import SCRIPT, SCRIPTS
-from asl.agents.secrets import SecretFilter, found, looked_up, secrets_in
+from asl.agents.secrets import SecretFilter, find_placeholders, looked_up, secrets_in
 from asl.agents.tool import Tool
 from asl.checks.structure import shape
 from asl.core.diagnostics import (
@@ -103,7 +103,7 @@ def load_bindings(
     report = warnings = file.report(file.findings())
     bound = file.bindings()
     if report.ok and build:
-        bound = file.built()
+        bound = file.build()
         report = file.report(file.faults)
     if not report.ok:
         raise InvalidAgents(report)
@@ -257,7 +257,7 @@ class _File:
 
     def _secrets(self, spec: AgentSpec, fields: tuple[str, ...]) -> Iterator[Finding]:
         """Yield secrets in visible fields, missing secrets, and unfilled placeholders."""
-        for pointer, match in found(spec):
+        for pointer, match in find_placeholders(spec):
             allowed = pointer.split("/")[1] in fields
             if allowed and match[1] is None:
                 name = match[3] or match[2].rpartition(":")[2].strip()
@@ -306,7 +306,7 @@ class _File:
         """Return what the file binds as it is written."""
         return FileBindings(*(dict(self.section(section)) for section in SECTIONS))
 
-    def built(self) -> FileBindings:
+    def build(self) -> FileBindings:
         """Make everything; what prevents it is noted in `faults`."""
         bound = self.bindings()
         self.secrets = secrets_in(self.document.value, self.folder)

@@ -34,12 +34,12 @@ __all__ = [
     "AnswerLimits",
     "AnswerRefusal",
     "HttpAgent",
-    "bounded",
     "causes",
-    "limited",
-    "pinning",
+    "limited_chunks",
+    "pinned_transport",
     "reason",
-    "unmoved",
+    "redirect_hook",
+    "size_hook",
 ]
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -137,7 +137,7 @@ class _Endpoint(ExternalAgent):
             self.clients[bound] = httpx2.AsyncClient(
                 timeout=self.agent.timeout,
                 headers=UNCOMPRESSED,
-                transport=pinning(_bounds_of) if bound else None,
+                transport=pinned_transport(_bounds_of) if bound else None,
             )
         return self.clients[bound]
 
@@ -202,7 +202,7 @@ class _Endpoint(ExternalAgent):
             return mark_usage_unknown(failure)
 
         body, limits = bytearray(), AnswerLimits(self.agent.max_bytes)
-        async for piece in limited(response.aiter_raw(), limits, too_large):
+        async for piece in limited_chunks(response.aiter_raw(), limits, too_large):
             body += piece
         return bytes(body)
 
@@ -263,7 +263,7 @@ def _bounds_of(request: httpx2.Request) -> list[ToolBounds]:
     return [request.extensions["bounds"]]
 
 
-def pinning(
+def pinned_transport(
     bounds_of: Callable[[httpx2.Request], Iterable[ToolBounds]],
 ) -> httpx2.AsyncBaseTransport:
     """Return a transport that connects to the address that was looked at, and to no other.
@@ -306,7 +306,7 @@ Hook: TypeAlias = "Callable[[httpx2.Response], Awaitable[None]]"
 """What the client of a library does with an answer before the library reads it."""
 
 
-def unmoved(name: str) -> Hook:
+def redirect_hook(name: str) -> Hook:
     """Return a hook that raises Refused, *name*, for an answer that redirects."""
 
     async def watch(response: httpx2.Response) -> None:
@@ -329,7 +329,7 @@ class AnswerLimits(NamedTuple):
     """JSON values of one text, where an answer may consist of several; None for no limit."""
 
 
-async def limited(
+async def limited_chunks(
     parts: AsyncIterable[bytes], limits: AnswerLimits, refuse: Callable[[str], Exception]
 ) -> AsyncIterator[bytes]:
     """Yield an answer in small pieces, between which the event loop goes on.
@@ -344,7 +344,7 @@ async def limited(
     async for part in parts:
         size += len(part)
         if not values.feed(part):
-            raise refuse(f"an answer of more than {values.exceeded} values")
+            raise refuse(f"an answer of more than {values.exceeded_limit} values")
         if size > limits.bytes:
             raise refuse(f"an answer of more than {limits.bytes} bytes")
         for start in range(0, len(part), READ_AT_ONCE):
@@ -353,7 +353,7 @@ async def limited(
             yield piece
 
 
-def bounded(
+def size_hook(
     name: str, limits: AnswerLimits, tell: Callable[[AnswerRefusal], None] | None = None
 ) -> Hook:
     """Return a hook that limits what a library reads of an answer.
@@ -375,7 +375,7 @@ def bounded(
             self.stream = stream
 
         def __aiter__(self) -> AsyncIterator[bytes]:
-            return limited(self.stream, limits, partial(refused, "States.DataLimitExceeded"))
+            return limited_chunks(self.stream, limits, partial(refused, "States.DataLimitExceeded"))
 
         async def aclose(self) -> None:
             await self.stream.aclose()

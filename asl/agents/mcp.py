@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from asl.agents.agent_kinds import AgentKind, AgentSpec, FileContext
 from asl.agents.mcp_connection import SHOWN, Connection
 from asl.agents.process import check_folder, words
-from asl.agents.secrets import SecretFilter, hiding, secrets_of
+from asl.agents.secrets import SecretFilter, secret_filter, secrets_of
 from asl.core.diagnostics import Finding, did_you_mean
 from asl.core.environment import require_extra
 from asl.core.errors import AslError, StateError, mark_usage_unknown
@@ -101,7 +101,7 @@ class McpServer:
             names = await asked.tools() if self.pins is None else self.pins
             return [asked.offer(await asked.tool(name)) for name in names]
 
-        return ToolListing(listed, session.used(""), server=self.name)
+        return ToolListing(listed, session.tool_agent(""), server=self.name)
 
 
 class McpTool:
@@ -113,7 +113,7 @@ class McpTool:
 
     def open_agent(self, open_agents: OpenAgents) -> Agent:
         """Return the agent as one run sees it."""
-        return _session(self.server, open_agents).used(self.name)
+        return _session(self.server, open_agents).tool_agent(self.name)
 
     def offers(self, open_agents: OpenAgents) -> ListTools:
         """Return the listing of this tool in one run."""
@@ -125,7 +125,7 @@ class McpTool:
 
         server = self.server.name
         names = (f"{server}/{self.name}", self.name) if server else (self.name,)
-        return ToolListing(listed, session.used(self.name), names)
+        return ToolListing(listed, session.tool_agent(self.name), names)
 
 
 def _session(server: McpServer, open_agents: OpenAgents) -> _Session:
@@ -150,7 +150,7 @@ class _Session(ExternalAgent):
     def __init__(self, server: McpServer) -> None:
         self.server = server
         self.connection: Connection | None = None
-        self.hide = hiding(server.secrets)
+        self.hide = secret_filter(server.secrets)
         self.known: dict[str, str] = {}
         """The fingerprints of the tools that were used, or offered, in this run."""
         self.bounds: dict[object, ToolBounds] = {}
@@ -194,7 +194,7 @@ class _Session(ExternalAgent):
         message = f"{self.server.label} is a server: bind one of its tools, server.tool(NAME)"
         raise StateError("States.TaskFailed", message)
 
-    async def connected(self) -> Connection:
+    async def connect(self) -> Connection:
         """Return the connection, which is made at the first need, and again when it has broken."""
         if self.connection is None:
             bounds = self.bounds.values()
@@ -222,7 +222,7 @@ class _Session(ExternalAgent):
 
     async def tools(self) -> dict[str, Any]:
         """Return the tools of the server by their names, as it describes them."""
-        connection = await self.connected()
+        connection = await self.connect()
         tools: dict[str, Any] = await self._kept(connection, connection.tools())
         return tools
 
@@ -259,9 +259,9 @@ class _Session(ExternalAgent):
         """Return a tool as it is offered to a model."""
         said = self.hide(tool.description or "")
         schema, server = self.hide(tool.input_schema), self.server.name
-        return ToolOffer(tool.name, said, schema, self.used(tool.name), server)
+        return ToolOffer(tool.name, said, schema, self.tool_agent(tool.name), server)
 
-    def used(self, name: str) -> Agent:
+    def tool_agent(self, name: str) -> Agent:
         """Return a tool as an agent, which lets no secret of the server out."""
         agent = _Used(self, name)
         return (
@@ -276,7 +276,7 @@ class _Session(ExternalAgent):
             raise RaisedError("Agent.InvalidInput", "the arguments of a tool are an object")
         await self.keep_to(call.bounds)
         tool = await self.tool(name)
-        connection = await self.connected()
+        connection = await self.connect()
 
         async def progress(
             progress: float, total: float | None, message: str | None

@@ -13,10 +13,10 @@ from asl.agents.http import (
     UNCOMPRESSED,
     AnswerLimits,
     AnswerRefusal,
-    bounded,
-    pinning,
+    pinned_transport,
+    size_hook,
 )
-from asl.agents.secrets import hiding
+from asl.agents.secrets import secret_filter
 from asl.core.errors import StateError
 from asl.core.json_text import MAX_ANSWER_VALUES, ValueCounter
 from asl.engine.agent import ToolBounds
@@ -99,7 +99,7 @@ class Connection:
         self.server = server
         self.bounds = bounds
         self.sandbox = sandbox
-        self.hide = hiding(server.secrets)
+        self.hide = secret_filter(server.secrets)
         self.program: ChildProcess | None = None
         self.tool_listings: dict[str, Any] = {}
         """The tools by their names, as the server describes them, once they are asked for."""
@@ -214,7 +214,7 @@ class Connection:
                 headers={**UNCOMPRESSED, **server.headers},
                 timeout=server.timeout,
                 event_hooks={"response": [self._note]},
-                transport=pinning(lambda request: self.bounds) if self.bounds else None,
+                transport=pinned_transport(lambda request: self.bounds) if self.bounds else None,
             )
             await stack.enter_async_context(client)
             transport = streamable_http_client(server.url, http_client=client)
@@ -222,7 +222,7 @@ class Connection:
 
     async def _note(self, response: httpx2.Response) -> None:
         if response.request.method != "POST":  # the library waits for no answer to other methods
-            return await bounded("Agent.ParseError", AnswerLimits(MAX_BYTES))(response)
+            return await size_hook("Agent.ParseError", AnswerLimits(MAX_BYTES))(response)
         heard = _HEARD.get()
         if response.is_error:
             heard.status = response.status_code
@@ -230,7 +230,7 @@ class Connection:
         def refuse(refused: AnswerRefusal) -> None:
             heard.refused = refused
 
-        return await bounded("Agent.ParseError", AnswerLimits(MAX_BYTES), refuse)(response)
+        return await size_hook("Agent.ParseError", AnswerLimits(MAX_BYTES), refuse)(response)
 
     async def close(self) -> None:
         """End the connection and the program, and wait until that is done."""

@@ -126,7 +126,7 @@ class _Reader:
     ) -> dict[str, MockedState]:
         try:
             machines, responses = self.sections()
-            machine, case = self.chosen(machines, case, machine, workflow)
+            machine, case = self.select_case(machines, case, machine, workflow)
             pointer = f"/StateMachines/{escape(machine)}"
             cases = self.member(machines[machine], "TestCases", pointer)
             pointer += "/TestCases"
@@ -173,7 +173,7 @@ class _Reader:
         machines, responses = (self.member(value, key, "") for key in SECTIONS)
         return machines, responses
 
-    def chosen(
+    def select_case(
         self,
         machines: Mapping[str, Json],
         case: str,

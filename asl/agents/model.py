@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from asl.agents.agent_kinds import AgentKind, AgentSpec, FileContext
 from asl.agents.conversation import message_json, read_conversation
 from asl.agents.document_models import document_result, object_schema, requested_tools
-from asl.agents.http import UNCOMPRESSED, AnswerLimits, AnswerRefusal, bounded, unmoved
+from asl.agents.http import UNCOMPRESSED, AnswerLimits, AnswerRefusal, redirect_hook, size_hook
 from asl.agents.model_messages import model_history, new_messages, user_prompt
 from asl.agents.model_runs import (
     MAX_ARGUMENTS,
@@ -303,7 +303,7 @@ class _Model(ExternalAgent):
             self.client = httpx2.AsyncClient(
                 timeout=self.agent.timeout,
                 headers=UNCOMPRESSED,
-                event_hooks={"response": [unmoved(REFUSED), bounded(REFUSED, limits)]},
+                event_hooks={"response": [redirect_hook(REFUSED), size_hook(REFUSED, limits)]},
             )
         given: dict[str, Any] = {"http_client": self.client}
         if name in (self._own_provider, self._spoken(f"{self._own_provider}:").rstrip(":")):

@@ -36,9 +36,9 @@ __all__ = [
     "LEAST",
     "PLACEHOLDER",
     "SecretFilter",
-    "found",
-    "hiding",
+    "find_placeholders",
     "looked_up",
+    "secret_filter",
     "secrets_in",
     "secrets_of",
 ]
@@ -67,16 +67,16 @@ def secrets_of(named: Mapping[str, str]) -> frozenset[str]:
     return frozenset(text for text in texts if len(text) >= LEAST)
 
 
-def found(value: Json, pointer: str = "") -> Iterator[tuple[str, re.Match[str]]]:
+def find_placeholders(value: Json, pointer: str = "") -> Iterator[tuple[str, re.Match[str]]]:
     """Yield the JSON Pointer of every text that has placeholders, with each of them."""
     if type(value) is str:
         yield from ((pointer, match) for match in PLACEHOLDER.finditer(value))
     elif type(value) is dict:
         for key, each in value.items():
-            yield from found(each, f"{pointer}/{escape(key)}")
+            yield from find_placeholders(each, f"{pointer}/{escape(key)}")
     elif type(value) is list:
         for index, each in enumerate(value):
-            yield from found(each, f"{pointer}/{index}")
+            yield from find_placeholders(each, f"{pointer}/{index}")
 
 
 def looked_up(text: str, folder: Path, *, quoted: bool = False) -> str:
@@ -94,7 +94,7 @@ def looked_up(text: str, folder: Path, *, quoted: bool = False) -> str:
 def secrets_in(value: Json, folder: Path) -> frozenset[str]:
     """Return all secrets that a value names, as far as they are there."""
     known: set[str] = set()
-    for _, match in found(value):
+    for _, match in find_placeholders(value):
         with suppress(AslError):  # reported at its place
             if match[1] is not None:
                 known.add(_secret(match, folder))
@@ -137,7 +137,7 @@ def _bounded(value: str, what: str) -> str:
 Hide: TypeAlias = Callable[[Json], Json]
 
 
-def hiding(secrets: Iterable[str]) -> Hide:
+def secret_filter(secrets: Iterable[str]) -> Hide:
     """Return a function that takes secrets out of a value: its texts, keys and numbers.
 
     They are known as they are, as JSON, Python, HTML, URLs and headers write them, and in
@@ -233,7 +233,7 @@ class SecretFilter:
     @cached_property
     def hide(self) -> Hide:
         """Takes the secrets out of a value."""
-        return hiding(self.secrets)
+        return secret_filter(self.secrets)
 
     @cached_property
     def longest(self) -> int:

@@ -199,7 +199,7 @@ def _found(document: Document, workflow: CheckedWorkflow) -> list[Finding]:
     from asl.checks import aws
 
     size = aws.check_size(document, profile.quotas.definition_characters)
-    return [*aws.adapted(findings), *aws.check(workflow), *size]
+    return [*aws.adapt_findings(findings), *aws.check(workflow), *size]
 
 
 def _alone(workflow: CheckedWorkflow, finding: Finding) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from asl.checks.path_expressions import parts
-from asl.checks.transitions import following
+from asl.checks.transitions import next_states
 from asl.checks.workflow import CheckedWorkflow, MachineScope, objects, text
 from asl.core.diagnostics import Finding
 from asl.core.errors import ExpressionFault
@@ -74,11 +74,11 @@ def _records(scope: MachineScope) -> Iterator[_Record]:
         if node.value.get("Type") == "Approval":
             others = [keys for other, keys in written if other is not node]
             elsewhere = {
-                name for other in scope.nodes if other is not node for name in following(other)
+                name for other in scope.nodes if other is not node for name in next_states(other)
             }
             merged = "ResultPath" not in node.value and "OutputPath" not in node.value
             at = () if merged and node.query_language == "JSONPath" else at
-            after = frozenset(following(node)) - elsewhere
+            after = frozenset(next_states(node)) - elsewhere
             yield _Record(node, at, _options(node), at not in others, after)
 
 

@@ -17,7 +17,7 @@ from asl.states.blocks import DOCUMENT_BLOCKS
 from asl.states.fields import FieldIndex, Reading
 from asl.states.schemas import known_fields, native_fields
 
-__all__ = ["adapted", "check", "check_duration", "check_size", "check_timeout", "unreadable"]
+__all__ = ["adapt_findings", "check", "check_duration", "check_size", "check_timeout", "unreadable"]
 
 STRICTER = frozenset(
     {
@@ -39,7 +39,7 @@ COMPOSITION = ("Imports", "Parameters", "Module", "Exports", "_lock")
 DOCUMENT_FIELDS = (*DOCUMENT_BLOCKS, *COMPOSITION, "Metadata", "Observability")
 
 
-def adapted(findings: Iterable[Finding]) -> Iterator[Finding]:
+def adapt_findings(findings: Iterable[Finding]) -> Iterator[Finding]:
     """Yield the findings of all profiles as this one judges them."""
     for finding in findings:
         if finding.code in STRICTER:
@@ -153,7 +153,7 @@ def _fields(node: Node) -> Iterator[Finding]:
 
 def _unknown(field: str, pointer: str) -> Finding:
     message = f"AWS has no field {field!r} here"
-    wording = Wording(aws_messages.unsupported(field), at=split_pointer(pointer)[0])
+    wording = Wording(aws_messages.unknown_field(field), at=split_pointer(pointer)[0])
     return Finding("V-TOP-09", message, pointer, at_key=True, aws=wording)
 
 

@@ -42,7 +42,7 @@ def _roles(node: Node, agents: list[str]) -> _Roles:
     consensus = below(node.value, "Consensus")
     required, arbiter = consensus.get("Required"), consensus.get("Arbiter", agents[-1])
     computed = bool(consensus.keys() & {"Required.$", "Arbiter.$"})
-    computed = computed or node.computed(required) or node.computed(arbiter)
+    computed = computed or node.is_computed(required) or node.is_computed(arbiter)
     decides = required is True and not computed and type(arbiter) is str
     return _Roles(agents, arbiter if decides else None, computed)
 

@@ -273,7 +273,7 @@ def _delays(node: Node, pointer: str, entry: Mapping[str, Json]) -> Iterator[Fin
             f"AWS takes only whole numbers, not {interval}",
             f"{pointer}/IntervalSeconds",
             severity=Severity.ERROR if node.profile.aws else Severity.WARNING,
-            aws=Wording(str(aws_messages.expected("integer"))),
+            aws=Wording(str(aws_messages.wrong_type("integer"))),
         )
     if "MaxIntervalSeconds" in entry:
         yield Finding(
@@ -282,7 +282,7 @@ def _delays(node: Node, pointer: str, entry: Mapping[str, Json]) -> Iterator[Fin
             f"{pointer}/MaxIntervalSeconds",
             severity=Severity.WARNING,
             at_key=True,
-            aws=Wording(aws_messages.unsupported("MaxIntervalSeconds"), at=pointer),
+            aws=Wording(aws_messages.unknown_field("MaxIntervalSeconds"), at=pointer),
         )
     field = "MaxDelaySeconds" if "MaxDelaySeconds" in entry else "MaxIntervalSeconds"
     most = entry.get(field)

@@ -90,7 +90,7 @@ def check_task(workflow: CheckedWorkflow, node: Node, express: bool) -> Iterator
             node.at("Agent"),
             "the profile 'default' has agents",
             at_key=True,
-            aws=Wording(aws_messages.unsupported("Agent"), at=node.pointer),
+            aws=Wording(aws_messages.unknown_field("Agent"), at=node.pointer),
         )
     resource = text(node.value, "Resource")
     if resource is not None:
@@ -104,7 +104,7 @@ def check_task(workflow: CheckedWorkflow, node: Node, express: bool) -> Iterator
         wording = Wording("The field 'Credentials' is not supported for activities")
         yield Finding("V-TASK-06", message, place, at_key=True, aws=wording)
     elif not credentials.keys() & {"RoleArn", "RoleArn.$"}:
-        wording = Wording(aws_messages.missing("RoleArn"))
+        wording = Wording(aws_messages.missing_field("RoleArn"))
         yield Finding("V-TASK-06", "'RoleArn' is missing", place, at_key=True, aws=wording)
 
 

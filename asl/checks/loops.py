@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from asl.checks.transitions import following
+from asl.checks.transitions import next_states
 from asl.checks.workflow import CheckedWorkflow, MachineScope, text
 from asl.core.diagnostics import Finding, Severity
 from asl.core.lazy import lazy_pattern
@@ -55,7 +55,7 @@ def _loops(scope: MachineScope) -> Iterator[Finding]:
     nodes = {node.name: node for node in scope.nodes}
     places = {name: place for place, name in enumerate(nodes)}
     further = {
-        name: [each for each in following(node) if each in nodes] for name, node in nodes.items()
+        name: [each for each in next_states(node) if each in nodes] for name, node in nodes.items()
     }
     for group, is_loop in strongly_connected(nodes, further):
         members = [nodes[name] for name in group]
@@ -145,5 +145,5 @@ def _undecided(scope: MachineScope) -> set[str]:
             continue
         found.add(name)
         if "Choices" not in nodes[name].value:
-            todo += following(nodes[name])
+            todo += next_states(nodes[name])
     return found

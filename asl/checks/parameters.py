@@ -6,7 +6,13 @@ On AWS a task with another name, or without a required parameter, does not work.
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from asl.checks.service_catalog import Action, Integration, action_of, model_of, optimized
+from asl.checks.service_catalog import (
+    Action,
+    Integration,
+    action_of,
+    model_of,
+    optimized_integrations,
+)
 from asl.checks.workflow import CheckedWorkflow, text
 from asl.core import aws_messages
 from asl.core.diagnostics import Finding, Severity, Wording
@@ -60,7 +66,9 @@ def _given(workflow: CheckedWorkflow, node: Node, action: Action, label: str) ->
             hint = f"or {other!r}" if other else None
             message = f"{label} needs the parameter {name!r}"
             wording = (
-                Wording(aws_messages.missing(name), code=aws_messages.SCHEMA) if refused else None
+                Wording(aws_messages.missing_field(name), code=aws_messages.SCHEMA)
+                if refused
+                else None
             )
             yield Finding(
                 "V-TASK-12", message, node.at(field), hint, severity=severity, aws=wording
@@ -71,7 +79,7 @@ def _request(action: Action) -> _Request | None:
     """Return the parameters of an action, None where they are not known."""
     own = Integration()
     if action.integration is not None:
-        own = optimized().get(action.integration, {}).get(action.name, own)
+        own = optimized_integrations().get(action.integration, {}).get(action.name, own)
     model = model_of(action.service)["requests"].get(action.name)
     if model is None:
         known = bool(own.required)  # an integration without an API behind it

@@ -126,7 +126,7 @@ def _numbers(node: Node) -> Iterator[Finding]:
             words = (
                 aws_messages.NO_TIMESTAMP
                 if field.jsonata == "timestamp"
-                else aws_messages.expected("integer")
+                else aws_messages.wrong_type("integer")
             )
             message = f"{field.name!r} is computed by JSONata only"
             hint = 'set "QueryLanguage": "JSONata" on the state'

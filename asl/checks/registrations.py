@@ -32,7 +32,7 @@ _NAMING: Final = FieldIndex(lambda field: field.agent is not None or field.check
 def _agents(workflow: CheckedWorkflow, known: frozenset[str]) -> Iterator[Finding]:
     for node in workflow.nodes():
         for field, steps, name in _NAMING.of(node.value):
-            if type(name) is not str or name in known or node.computed(name):
+            if type(name) is not str or name in known or node.is_computed(name):
                 continue
             if (field.name, name) == ("TieBreaker", ARBITER):
                 continue

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
-from asl.checks.service_catalog import RETIRED, SDK_NAMES, optimized, sdk_services
+from asl.checks.service_catalog import RETIRED, SDK_NAMES, optimized_integrations, sdk_services
 from asl.core import aws_messages
 from asl.core.diagnostics import Suggestions
 
@@ -124,7 +124,7 @@ def _of_integration(
 ) -> Iterator[tuple[str, str | None]]:
     """Yield `(message, hint)` for `service:action` that is no optimized integration."""
     service, _, name = label.partition(":")
-    known = optimized().get(service, {})
+    known = optimized_integrations().get(service, {})
     if name in known:
         offered = known[name].patterns
         if pattern and pattern not in offered:
@@ -134,7 +134,7 @@ def _of_integration(
     message = f"there is no optimized integration {label + pattern!r}"
     labels = [
         f"{other}:{action}{suffix}"
-        for other, actions in optimized().items()
+        for other, actions in optimized_integrations().items()
         for action, each in actions.items()
         for suffix in ("", *each.patterns)
     ]
@@ -153,7 +153,7 @@ def _instead(label: str, offered: Collection[str]) -> str:
 def _listed(service: str, known: Collection[str]) -> str:
     if known:
         return f"{service!r} has {', '.join(map(repr, known))}"
-    return f"there are {', '.join(optimized())}, and 'aws-sdk:SERVICE:ACTION'"
+    return f"there are {', '.join(optimized_integrations())}, and 'aws-sdk:SERVICE:ACTION'"
 
 
 def _sdk_form(service: str, name: str) -> str | None:
@@ -166,7 +166,7 @@ def _sdk_form(service: str, name: str) -> str | None:
 
 
 def _by_integration(service: str) -> str | None:
-    known = optimized().get(service)
+    known = optimized_integrations().get(service)
     if not known:
         return "call an action of the service: 'arn:aws:states:::aws-sdk:SERVICE:ACTION'"
     return (
@@ -215,7 +215,7 @@ def _sdk_service(service: str) -> str | None:
 def _integration_form(service: str, name: str, pattern: str = "") -> str | None:
     """Return a hint at the optimized integration of an action."""
     own = next((each for each, of_sdk in SDK_NAMES.items() if of_sdk == service), service)
-    found = optimized().get(own, {}).get(name)
+    found = optimized_integrations().get(own, {}).get(name)
     if found is None or (pattern and pattern not in found.patterns):
         return None
     return f"write 'arn:aws:states:::{own}:{name}{pattern}'"

@@ -83,26 +83,26 @@ def aws_wording(error: Any, pointer: str) -> Wording | None:
     written: str | None = error.schema.get("x-aws")
     if written is not None:
         text = type(error.instance) is str
-        return Wording(written if text else str(aws_messages.expected("string")))
+        return Wording(written if text else str(aws_messages.wrong_type("string")))
     if error.validator == "type":  # whatever the rule: AWS holds types against its schema alone
         return Wording(_expected(error), code=aws_messages.SCHEMA)
     describe = _AWS.get(error.validator)
     message = describe(error) if describe else None
     if error.validator == "not":  # a field that is not allowed: AWS names its holder
         holder, field = split_pointer(pointer)
-        return Wording(aws_messages.unsupported(field), at=holder)
+        return Wording(aws_messages.unknown_field(field), at=holder)
     return Wording(message) if message else None
 
 
 def _expected(error: Any) -> str | None:
     kinds = expected_types(error)
-    return aws_messages.expected("integer" if "integer" in kinds else kinds[0])
+    return aws_messages.wrong_type("integer" if "integer" in kinds else kinds[0])
 
 
 def _pattern(error: Any) -> str | None:
     if error.instance.startswith("{%"):
         return aws_messages.DELIMITERS
-    return aws_messages.expected("integer") if "integer" in expected_types(error) else None
+    return aws_messages.wrong_type("integer") if "integer" in expected_types(error) else None
 
 
 def expected_types(error: Any) -> list[str]:
@@ -114,7 +114,7 @@ def expected_types(error: Any) -> list[str]:
 def _allowed(error: Any) -> str | None:
     values = error.validator_value
     if type(error.instance) is not str:
-        return aws_messages.expected("string")
+        return aws_messages.wrong_type("string")
     return aws_messages.one_of(values) if all(type(value) is str for value in values) else None
 
 

@@ -22,7 +22,7 @@ __all__ = [
     "SdkService",
     "action_of",
     "model_of",
-    "optimized",
+    "optimized_integrations",
     "sdk_services",
 ]
 
@@ -83,7 +83,7 @@ class SdkService(NamedTuple):
 
 
 @cache
-def optimized() -> Mapping[str, Mapping[str, Integration]]:
+def optimized_integrations() -> Mapping[str, Mapping[str, Integration]]:
     """Return the optimized integrations: service, then action."""
     import tomllib
 

@@ -21,7 +21,7 @@ def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
         wording = Wording(
             aws_messages.one_of(["1.0"])
             if type(version) is str
-            else aws_messages.expected("string")
+            else aws_messages.wrong_type("string")
         )
         yield Finding("V-TOP-08", "AWS has only the version '1.0'", "/Version", aws=wording)
     for scope in workflow.scopes:
@@ -83,5 +83,5 @@ def _comment(holder: Mapping[str, Json], pointer: str, *steps: str | int) -> Ite
     if comment is not None and type(comment) is not str:
         place = "".join(f"/{step}" for step in (*steps, "Comment"))
         message = f"a comment must be a string, not of type {type_name(comment)}"
-        wording = Wording(aws_messages.expected("string"))
+        wording = Wording(aws_messages.wrong_type("string"))
         yield Finding("V-TOP-14", message, pointer + place, aws=wording)

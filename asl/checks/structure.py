@@ -160,10 +160,10 @@ class _Inliner:
         if known is None:
             # Choice rules lead back to themselves, so the entry comes before its content.
             known = self.resolved[reference, rule] = {}
-            known.update(self.merged(resolve_schema(reference), rule))
+            known.update(self.merge(resolve_schema(reference), rule))
         return known
 
-    def merged(self, schema: Any, rule: str) -> Any:
+    def merge(self, schema: Any, rule: str) -> Any:
         if not isinstance(schema, dict):
             return schema
         rule = schema.get("x-rule", rule)
@@ -177,10 +177,10 @@ class _Inliner:
 
     def children(self, keyword: str, value: Any, rule: str) -> Any:
         if keyword in _MAPS:
-            return {name: self.merged(schema, rule) for name, schema in value.items()}
+            return {name: self.merge(schema, rule) for name, schema in value.items()}
         if keyword in _LISTS:
-            return [self.merged(schema, rule) for schema in value]
-        return value if keyword.startswith("x-") else self.merged(value, rule)
+            return [self.merge(schema, rule) for schema in value]
+        return value if keyword.startswith("x-") else self.merge(value, rule)
 
 
 @cache
@@ -325,7 +325,7 @@ def _findings(whole: _Whole, error: Any, missing: _Missing) -> Iterator[Finding]
         yield from _unknown_fields(whole, error, steps, pointer)
     elif error.validator == "required":
         rules = error.schema.get("x-required", {})
-        wording = Wording(aws_messages.required(missing[steps]))
+        wording = Wording(aws_messages.required_fields(missing[steps]))
         for field in error.validator_value:
             if field not in error.instance:
                 code = rules.get(field, rule)
@@ -400,7 +400,7 @@ def _unknown_fields(
     kind = None if steps else whole.name.partition(":")[0]
     for field in (each for each in error.instance if not suggestions.declares(schema, each)):
         place = f"{pointer}/{escape(field)}"
-        wording = Wording(aws_messages.unsupported(field), at=pointer)
+        wording = Wording(aws_messages.unknown_field(field), at=pointer)
         elsewhere = kind == "states" and field in _state_fields()
         plain = field.removesuffix(SUFFIX)
         if plain in known and not elsewhere and not whole.name.startswith("agents"):

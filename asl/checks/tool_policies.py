@@ -69,7 +69,7 @@ class _Policy(NamedTuple):
         found = self.categories.get(name)
         return [each for each in found if type(each) is str] if type(found) is list else [name]
 
-    def allowed(self) -> Iterator[tuple[str, str, str]]:
+    def allowed_tools(self) -> Iterator[tuple[str, str, str]]:
         """Yield the tools that the block allows: `(pointer, what is written, tool)`."""
         for pointer, name in self.entries("Allowed"):
             for tool in self.members(name):
@@ -171,7 +171,7 @@ def _lists(policy: _Policy) -> Iterator[Finding]:
         policy.effective.get("Sandboxed", "Sandbox" in policy.effective),
     )
     told = set()
-    for pointer, name, tool in policy.allowed():
+    for pointer, name, tool in policy.allowed_tools():
         if denies(tool):
             what = f"{tool!r}" if tool == name else f"{tool!r} of the category {name!r}"
             yield Finding("V-TOOLS-02", f"{what} is also denied: it may not be used", pointer)

@@ -16,13 +16,13 @@ from asl.core.values import Opaque
 from asl.states import UNKNOWN, type_of
 from asl.states.base import Node, has_output_label, has_parameter
 
-__all__ = ["check", "following", "targets"]
+__all__ = ["check", "next_states", "targets"]
 
 
 def check(workflow: CheckedWorkflow) -> Iterator[Finding]:
     """Yield what is wrong with starts, targets and ends, machine by machine."""
     for scope in workflow.scopes:
-        checker = _Machine(workflow, scope, {node.name: following(node) for node in scope.nodes})
+        checker = _Machine(workflow, scope, {node.name: next_states(node) for node in scope.nodes})
         yield from checker.starts()
         yield from checker.ways()
         yield from checker.wrong_targets()
@@ -154,13 +154,13 @@ class _Machine(NamedTuple):
         roots = self.roots()
         if roots is None or any("{{" in root for root in roots):
             return
-        found = [*self.missed(roots)]
+        found = [*self.unreachable_states(roots)]
         if found and not self.opaque:
             yield from found
 
-    def missed(self, roots: list[str]) -> Iterator[Finding]:
+    def unreachable_states(self, roots: list[str]) -> Iterator[Finding]:
         """Yield the states that no known transition leads to, and machines without an end."""
-        reached = self.reached(roots)
+        reached = self.reachable_states(roots)
         # AWS refuses a state that none leads to, not one that only such states do (measured); and
         # the former also with a StartAt that names no state (aws-cloudformation/cfn-lint#4074).
         led = {*chain.from_iterable(self.after.values())} if self.workflow.profile.aws else set()
@@ -215,7 +215,7 @@ class _Machine(NamedTuple):
             return [start]
         return [] if start and names and self.workflow.profile.aws else None
 
-    def reached(self, roots: list[str]) -> set[str]:
+    def reachable_states(self, roots: list[str]) -> set[str]:
         nodes = {node.name: node for node in self.scope.nodes}
         order = [node.name for node in self.scope.nodes]
         beside = dict(pairwise(order)) if self.module else {}
@@ -252,14 +252,14 @@ def ends(node: Node) -> bool:
     if type_of(node.value).terminal or node.value.get("End") is True:
         return True
     # A state without any way on is a fault of its own, or an end in a template or module.
-    return not following(node)
+    return not next_states(node)
 
 
 _WAYS = (("Choices", objects), ("Catch", handlers))
 """The fields whose entries name the next state, and what takes such a field apart."""
 
 
-def following(node: Node) -> list[str]:
+def next_states(node: Node) -> list[str]:
     """Return the names of the states that this one may go on to."""
     state = node.value
     found = [state.get("Next"), state.get("Default")]

@@ -212,9 +212,9 @@ def run_command(
         with _hint_resume_on_abort(store_file, binding), ExitStack() as watching:
             listeners = _listeners(watching, loaded, program, chosen, events, trace, quiet)
             if telemetry is not None:
-                from asl.telemetry.exporters import exporting
+                from asl.telemetry.exporters import export_telemetry
 
-                listeners.append(watching.enter_context(exporting(telemetry)))
+                listeners.append(watching.enter_context(export_telemetry(telemetry)))
             if listeners:
                 bound["listener"] = _Listeners(listeners)
             result = _run(program, loaded, data, bound, record, **options)

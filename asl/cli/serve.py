@@ -60,7 +60,7 @@ TEMPORARY: Final = Retention.read("90d", None, "1h")
 """Retention of a temporary store: that of AWS, which has no API for ended express executions."""
 
 
-class Listening(NamedTuple):
+class ListenAddress(NamedTuple):
     """Where the server listens, and whom it serves."""
 
     host: str
@@ -176,27 +176,27 @@ def serve_command(
     Raises:
         AslError: The packages of the extra "server" are missing, or the address is in use.
     """
-    listening = _listen(host, port, RequestScope(account, region), keys)
+    address = _listen(host, port, RequestScope(account, region), keys)
     origin["defaults"] = {**_place(), **origin["defaults"]}
     binding = binding.with_templates(_templates(documents))
     bindings: dict[str, Any] = {
         "tokens": TaskTokens(),
-        **binding.bindings(None, origin, watch=watch, deployment=Deployment(region, listening.url)),
+        **binding.bindings(None, origin, watch=watch, deployment=Deployment(region, address.url)),
     }
     retention = Retention.read(keep, keep_latest)
     if store_file is None:
         age = TEMPORARY.age if keep is None else retention.age
         retention = retention._replace(age=age, express=TEMPORARY.express)
-    with listening.socket, _opened(store_file, bindings) as store:
+    with address.socket, _opened(store_file, bindings) as store:
         binding.record(store)
-        machines = _Machines(store, documents, origin, listening.scope, bindings)
+        machines = _RegisteredMachines(store, documents, origin, address.scope, bindings)
         if not asyncio.run(machines.register()):
             return Exit.INVALID
         works = [machines.watch] if watch else []
         if retention != Retention():
             works.append(partial(prune_regularly, store, retention))
         where = "in a temporary store" if store_file is None else f"on {store.path}"
-        _serve(store, where, machines, listening, concurrency, partial(_together, works))
+        _serve(store, where, machines, address, concurrency, partial(_together, works))
     return Exit.OK
 
 
@@ -237,27 +237,27 @@ def _place() -> dict[str, Json]:
     }
 
 
-def _listen(host: str, port: int, scope: RequestScope, keys: Mapping[str, str] | None) -> Listening:
+def _listen(host: str, port: int, scope: RequestScope, keys: Mapping[str, str] | None) -> ListenAddress:
     try:
         from asl.server.serving import listen
     except ModuleNotFoundError as missing:
         raise AslError(
             f"'asl serve' needs the package {missing.name!r}: {install_command('server')}"
         ) from None
-    return Listening(host, *listen(host, port), scope, keys)
+    return ListenAddress(host, *listen(host, port), scope, keys)
 
 
 def _serve(
     store: Store,
     where: str,
-    machines: "_Machines",
-    listening: Listening,
+    machines: "_RegisteredMachines",
+    address: ListenAddress,
     concurrency: int,
     background: Callable[[], Coroutine[Any, Any, None]],
 ) -> None:
     from asl.server.serving import ServerSettings, serve_stores
 
-    host, url, listener, (account, region), keys = listening
+    host, url, listener, (account, region), keys = address
     serve_stores(
         {"default": store},
         ServerSettings(host, account, region, keys, concurrency=concurrency),
@@ -274,7 +274,7 @@ def _announce(url: str, where: str) -> None:
     console.print_message("    export AWS_DISABLE_HOST_PREFIX_INJECTION=true")
 
 
-class _Machines:
+class _RegisteredMachines:
     """The state machines of the given files, as registered resources.
 
     Args:

@@ -65,7 +65,7 @@ async def _work(
                         f"asl: worker {runner.id} runs the executions of {store.path}"
                     )
                 _stop_on_signals(runner)
-                await (runner.drain() if until_idle else runner.ended())
+                await (runner.drain() if until_idle else runner.wait_until_stopped())
             return
         except LeaseLost as error:
             console.print_message(f"asl: {error}; the worker restarts", style="yellow")

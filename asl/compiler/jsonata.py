@@ -119,7 +119,7 @@ class JsonataCompiler(StateCompiler):
             absent: Places the result if there is no `Output`.
             inserts: Steps that insert block outputs.
         """
-        assign, output = self.limited(self._query("Assign")), self._query("Output")
+        assign, output = self.limit_variables(self._query("Assign")), self._query("Output")
         if assign is None and output is None and not inserts:
             return absent
 

@@ -204,7 +204,7 @@ class JsonPathCompiler(StateCompiler):
         return report_conflict(place, path) if place and path and self.profile.aws else place
 
     def _assign(self) -> Evaluate | None:
-        return self.limited(self.template("Assign"))
+        return self.limit_variables(self.template("Assign"))
 
 
 _SHAPING = ("ResultSelector", "Assign", "OutputPath")

@@ -101,7 +101,7 @@ class StateCompiler(ABC):
         self.place = ""
         """Path from the state to the compiled object: `ItemReader/`."""
 
-    def limited(self, assign: Evaluate | None) -> Evaluate | None:
+    def limit_variables(self, assign: Evaluate | None) -> Evaluate | None:
         """Limit the size of assigned variables if the profile does (Specification 1.2)."""
         if assign is None or not self.profile.checks_every_state:
             return assign

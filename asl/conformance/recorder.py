@@ -102,7 +102,7 @@ class _Exchange:
         self.execution = execution
         self.script: dict[str, Json] = HANG
 
-    def answered(self, result: Json, call: Call) -> None:
+    def record_answer(self, result: Json, call: Call) -> None:
         if not call.cancelled:
             self.script = {"return": copy_foreign(result)}
 
@@ -135,13 +135,13 @@ class _Recorded(AgentWrapper):
             return self._awaited(exchange, payload, call)
         with _errors_written(exchange):
             result = self.agent.answer(payload, call)
-            exchange.answered(result, call)
+            exchange.record_answer(result, call)
         return result
 
     async def _awaited(self, exchange: _Exchange, payload: Json, call: Call) -> Json:
         with _errors_written(exchange):
             result = await self.agent.answer(payload, call)
-            exchange.answered(result, call)
+            exchange.record_answer(result, call)
         return result
 
 

@@ -23,15 +23,15 @@ __all__ = [
     "SCHEMA",
     "at_most_one",
     "exactly_one",
-    "expected",
     "location",
     "maximum",
     "minimum",
-    "missing",
+    "missing_field",
     "no_expression",
     "one_of",
-    "required",
-    "unsupported",
+    "required_fields",
+    "unknown_field",
+    "wrong_type",
 ]
 
 SCHEMA = "SCHEMA_VALIDATION_FAILED"
@@ -52,17 +52,17 @@ JAVA_TYPES = {"string": "[STRING]", "integer": "Integer"}
 """AWS's names of the JSON types, as far as they are known."""
 
 
-def required(fields: Iterable[str]) -> str:
+def required_fields(fields: Iterable[str]) -> str:
     """Return the message for an object without required fields."""
     return f"These fields are required: {_set(fields)}"
 
 
-def missing(field: str) -> str:
+def missing_field(field: str) -> str:
     """Return the message for a service integration without a field."""
     return f"The field '{field}' is required but was missing"
 
 
-def unsupported(field: str) -> str:
+def unknown_field(field: str) -> str:
     """Return the message for an unknown field."""
     return f"Field '{field}' is not supported"
 
@@ -82,7 +82,7 @@ def one_of(values: Iterable[str]) -> str:
     return f"Value should be one of the following: [{', '.join(values)}]"
 
 
-def expected(kind: str) -> str | None:
+def wrong_type(kind: str) -> str | None:
     """Return the message for a value of the wrong JSON type, None where it is unknown."""
     return f"Expected value of type {JAVA_TYPES[kind]}" if kind in JAVA_TYPES else None
 

@@ -116,13 +116,13 @@ class ValueCounter:
     def feed(self, data: bytes) -> bool:
         """Count the next bytes; return False once there are too many values."""
         for at in range(0, len(data), _BLOCK):
-            if self.exceeded is not None:
+            if self.exceeded_limit is not None:
                 break
             self._feed_block(self._rest + data[at : at + _BLOCK])
-        return self.exceeded is None
+        return self.exceeded_limit is None
 
     @property
-    def exceeded(self) -> int | None:
+    def exceeded_limit(self) -> int | None:
         """The limit that is exceeded, None if there is none."""
         if self.count > self.limit or self.strings > 2 * self.limit:
             return self.limit
@@ -154,7 +154,7 @@ class ValueCounter:
                 self._in_text += self._depth > 0
             elif self._depth > 1:
                 self._depth -= 1
-            elif self.exceeded is None:
+            elif self.exceeded_limit is None:
                 self._depth = self._in_text = 0
 
 
@@ -233,7 +233,7 @@ class _Scanner:
                 "a second document follows", self.at, code="READ-10", hint="keep one per file"
             )
         if rest:
-            self.misplaced("the document ends before this")
+            self.fail_at_token("the document ends before this")
 
     def more(self, container: _Open) -> bool:
         """Return whether another member follows; reads the comma or the closing bracket."""
@@ -242,7 +242,7 @@ class _Scanner:
             self.take(1)
             return False
         if found == "":
-            self.unclosed(container)
+            self.fail_unclosed(container)
         if found in ("}", "]"):
             self.stop(
                 f"{found!r} cannot close {container.bracket!r}",
@@ -259,7 +259,7 @@ class _Scanner:
                 what = "member" if container.bracket == "{" else "item"
                 self.stop("a comma before the end", comma, hint=f"no comma after the last {what}")
             if not self.peek():
-                self.unclosed(container)
+                self.fail_unclosed(container)
         return True
 
     def member(self, container: _Open) -> None:
@@ -267,7 +267,7 @@ class _Scanner:
         assert isinstance(members, dict)
         key_at = self.at
         if self.peek() != '"':
-            self.misplaced("a key in double quotes is expected")
+            self.fail_at_token("a key in double quotes is expected")
         key = self.string()
         container.step = key
         if self.peek() != ":":
@@ -322,7 +322,7 @@ class _Scanner:
                 "READ-02", f"{word} is not a JSON number", self.at, hint="use null or a string"
             )
         elif word not in _CONSTANTS:
-            self.misplaced("a value is expected")
+            self.fail_at_token("a value is expected")
         self.take(len(word))
 
     def number(self, digits: str) -> None:
@@ -378,13 +378,13 @@ class _Scanner:
             hint=f"write it as \\u{ord(found):04x}" if found != "\t" else r"write it as \t",
         )
 
-    def misplaced(self, expected: str) -> NoReturn:
+    def fail_at_token(self, expected: str) -> NoReturn:
         """Stop at an unexpected token, with the usual reasons for it."""
         found = self.peek()
         word = self.word()
         if not found:
             if self.open:
-                self.unclosed(self.open[-1])
+                self.fail_unclosed(self.open[-1])
             self.stop(f"{expected}, but the text ends", self.at)
         self.stop(f"{expected}, found {word!r}", hint=self.advice(found, word, expected))
 
@@ -407,12 +407,12 @@ class _Scanner:
 
     def no_comma(self, found: str) -> NoReturn:
         if found in "#/":
-            self.misplaced("a comma or the end is expected")
+            self.fail_at_token("a comma or the end is expected")
         if found == "=" or found == ":":
             self.stop(f"a comma or the end is expected, found {found!r}")
         self.stop("a comma is missing here", self.end, hint="separate members with ','")
 
-    def unclosed(self, container: _Open) -> NoReturn:
+    def fail_unclosed(self, container: _Open) -> NoReturn:
         self.stop(
             f"the text ends inside {container.bracket!r}",
             self.end,

@@ -25,7 +25,7 @@ from asl.core.lazy import lazy_pattern
 
 __all__ = [
     "MissingModule",
-    "aside",
+    "bracketed_hint",
     "check_import",
     "code_folders",
     "import_object",
@@ -60,7 +60,7 @@ def import_object(name: str, folders: Iterable[Path] = ()) -> Any:
         missing = _public(str(error.name))
         if error.name is None or not f"{module_name}.".startswith(f"{missing}."):
             raise _unimportable(name, error) from error  # a module that the user's own one needs
-        text = f"cannot import {name!r}: there is no module {missing!r}{aside(name)}"
+        text = f"cannot import {name!r}: there is no module {missing!r}{bracketed_hint(name)}"
         raise AslError(text) from None
     except AslError:
         raise
@@ -133,7 +133,7 @@ def probable(name: str) -> str | None:
     return None if form == name or attribute == "py" else form
 
 
-def aside(name: str) -> str:
+def bracketed_hint(name: str) -> str:
     """Return the hint at the correct form of a name in brackets, or an empty text."""
     form = probable(name)
     return "" if form is None else f" (did you mean {form!r}?)"
@@ -147,7 +147,7 @@ def _parts(name: str) -> tuple[str, str]:
     module, _, attribute = name.partition(":")
     if not _NAME.fullmatch(module) or not attribute:
         text = f"{name!r} is not of the form 'module:function' or 'folder/file.py:function'"
-        raise AslError(text + aside(name))
+        raise AslError(text + bracketed_hint(name))
     return module, attribute
 
 
@@ -196,7 +196,9 @@ def _located(name: str, module: str, folders: Iterable[Path]) -> Path | None:
     if spec is None:
         if module in sys.modules:
             return None
-        raise MissingModule(f"cannot import {name!r}: there is no module {module!r}{aside(name)}")
+        raise MissingModule(
+            f"cannot import {name!r}: there is no module {module!r}{bracketed_hint(name)}"
+        )
     return Path(spec.origin) if spec.has_location and spec.origin else None
 
 

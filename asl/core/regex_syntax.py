@@ -182,12 +182,12 @@ class _Parser:
                 quoted, self.at = self.text[self.at : stop], stop + 2
                 items += [self.characters([(each, each)]) for each in quoted[:-1]]
                 if quoted:
-                    items.append(self.repeated(self.characters([(quoted[-1], quoted[-1])])))
+                    items.append(self.repetition(self.characters([(quoted[-1], quoted[-1])])))
             elif (item := self.atom(depth)) is not None:
-                items.append(self.repeated(item))
+                items.append(self.repetition(item))
         return items[0] if len(items) == 1 else Concatenation(tuple(items))
 
-    def repeated(self, item: Node) -> Node:
+    def repetition(self, item: Node) -> Node:
         """Read the repetition behind a node."""
         start = self.at
         counts = self.counts()

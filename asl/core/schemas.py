@@ -24,7 +24,7 @@ from asl.core.regex import find_all, linear
 from asl.core.values import Json, compact, measure
 from asl.core.work import LIMITS, WorkExceeded, WorkLimits, WorkMeter
 
-__all__ = ["faults", "identity", "jsonschema", "judge", "malformed", "schema_faults"]
+__all__ = ["faults", "identity", "jsonschema", "judge", "schema_errors", "schema_faults"]
 
 GRAMMARS: Final = "rfc3987_syntax"
 """Compiles 38 grammars when it is imported, which takes seconds of processor time."""
@@ -96,7 +96,7 @@ class _Judgement:
             self.choices[id(choices)] = known
         return identity(value, self.meter) in known
 
-    def found(self, pattern: str, text: str) -> bool:
+    def has_match(self, pattern: str, text: str) -> bool:
         """Return whether a pattern is found in a text; an unsupported pattern always is."""
         if pattern not in self.patterns:
             self.patterns[pattern] = self._compile(pattern)
@@ -116,29 +116,29 @@ class _Judgement:
         except ValueError:
             return None, repeats
 
-    def matching(self, schema: Any, value: Mapping[str, Json]) -> set[str]:
+    def matching_names(self, schema: Any, value: Mapping[str, Json]) -> set[str]:
         """Return the names of an object that match `patternProperties`."""
         patterns: Mapping[str, Any] = schema.get("patternProperties", {})
-        return {name for name in value if any(self.found(each, name) for each in patterns)}
+        return {name for name in value if any(self.has_match(each, name) for each in patterns)}
 
-    def evaluated(self, validator: Any, value: Mapping[str, Json], schema: Any) -> set[str]:
+    def covered_names(self, validator: Any, value: Mapping[str, Json], schema: Any) -> set[str]:
         """Return the names of an object that the keywords of a schema cover."""
         if type(schema) is not dict:
             return set()
         self.meter.spend(KEYWORD + len(schema))
-        names = self.matching(schema, value)
+        names = self.matching_names(schema, value)
         names.update(schema.get("properties", {}).keys() & value.keys())
         for keyword in ("additionalProperties", "unevaluatedProperties"):
             if keyword in schema:
                 rest = schema[keyword]
                 names.update(name for name in value if _fits(validator, value[name], rest))
         for each in self._alike(validator, value, schema):
-            names |= self.evaluated(validator, value, each)
+            names |= self.covered_names(validator, value, each)
         for keyword in ("$ref", "$dynamicRef"):
             if keyword in schema:
                 target = validator._resolver.lookup(schema[keyword])
                 there = validator.evolve(schema=target.contents, _resolver=target.resolver)
-                names |= self.evaluated(there, value, target.contents)
+                names |= self.covered_names(there, value, target.contents)
         return names
 
     def _alike(self, validator: Any, value: Json, schema: Any) -> Iterator[Any]:
@@ -205,7 +205,7 @@ def judge(
         _JUDGEMENT.reset(token)
 
 
-def malformed(schema: Json, draft: str) -> list[Any]:
+def schema_errors(schema: Json, draft: str) -> list[Any]:
     """Return the errors of a schema against its draft; raises WorkExceeded."""
     meta = getattr(jsonschema(), draft).META_SCHEMA
     return judge(compact(meta), draft, schema, SCHEMAS)
@@ -294,7 +294,7 @@ def _own_keywords(theirs: Mapping[str, _Check]) -> dict[str, _Check]:
     """Return the checks of keywords that jsonschema would not do in linear time."""
 
     def pattern(validator: Any, wanted: str, value: Json, schema: Any) -> Iterator[Any]:
-        if type(value) is str and not _JUDGEMENT.get().found(wanted, value):
+        if type(value) is str and not _JUDGEMENT.get().has_match(wanted, value):
             yield jsonschema().ValidationError(f"{value[:200]!r} does not match {wanted!r}")
 
     def properties(
@@ -303,20 +303,20 @@ def _own_keywords(theirs: Mapping[str, _Check]) -> dict[str, _Check]:
         judgement = _JUDGEMENT.get()
         for key, each in wanted.items() if type(value) is dict else ():
             for name, part in value.items():
-                if judgement.found(key, name):
+                if judgement.has_match(key, name):
                     yield from validator.descend(part, each, path=name, schema_path=key)
 
     def additional(validator: Any, wanted: Any, value: Json, schema: Any) -> Any:
         if type(value) is not dict:
             return ()
-        known = dict.fromkeys(_JUDGEMENT.get().matching(schema, value), True)
+        known = dict.fromkeys(_JUDGEMENT.get().matching_names(schema, value), True)
         named = {"properties": {**schema.get("properties", {}), **known}}
         return theirs["additionalProperties"](validator, wanted, value, named)
 
     def unevaluated(validator: Any, wanted: Any, value: Json, schema: Any) -> Any:
         if type(value) is not dict:
             return ()
-        names = _JUDGEMENT.get().evaluated(
+        names = _JUDGEMENT.get().covered_names(
             validator, value, {**schema, "unevaluatedProperties": False}
         )
         named = {"properties": dict.fromkeys(names, True)}
@@ -363,7 +363,7 @@ def _own_keywords(theirs: Mapping[str, _Check]) -> dict[str, _Check]:
 def schema_faults(rule: str, schema: Json, pointer: str) -> Iterator[Finding]:
     """Yield why a value at *pointer* is no JSON Schema (2020-12)."""
     try:
-        errors = malformed(schema, "Draft202012Validator")
+        errors = schema_errors(schema, "Draft202012Validator")
     except WorkExceeded as excess:
         yield Finding(rule, f"the schema is too large or too deep to check: {excess}", pointer)
         return

@@ -243,7 +243,7 @@ class _Builder:
         self.put(value, span, nodes, height)
 
     def scalar(self, event: Any) -> None:
-        value = self.resolved(event)
+        value = self.resolve_scalar(event)
         span = Span(self.at)
         wrapper = None if event.ctag is None else self.schema.tags.get(_tag(event) or "")
         nodes, height = 1, 0
@@ -336,9 +336,9 @@ class _Builder:
                 hint="write it as several documents, or let aliases repeat less",
             )
 
-    def resolved(self, event: Any) -> Json:
+    def resolve_scalar(self, event: Any) -> Json:
         """The value of a scalar by the core schema (YAML 1.2, chapter 10.3)."""
-        text = self.paired(event.value)
+        text = self.join_surrogates(event.value)
         if self.schema.expand is not None:
             text = self.schema.expand(text)
         tag = _tag(event)
@@ -357,7 +357,7 @@ class _Builder:
             self.add("READ-07", f"{text!r} is no {tag.removeprefix(_TAG)}")
         return float(value) if float in wanted and type(value) is int else value
 
-    def paired(self, text: str) -> str:
+    def join_surrogates(self, text: str) -> str:
         """Join surrogate pairs, as JSON writes characters beyond U+FFFF; refuse single ones."""
         if text.isascii() or not SURROGATE.search(text):
             return text

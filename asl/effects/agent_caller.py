@@ -337,7 +337,7 @@ class AgentCaller:
     ) -> Awaitable[Json]:
         if agent.has_resources:
             self.runtime.close_later(agent)
-        if options is not None and options.limited:
+        if options is not None and options.is_limited:
             return self._in_time(agent, payload, call, options)
         call.attach(self)
         return self.reach(agent, payload, call)
@@ -446,7 +446,10 @@ class AgentCaller:
         if options.start is None:  # further calls of the same attempt have the remaining time
             options.start = self.now()
         try:
-            async with timeout(options.left(self.now())) as whole, timeout(first_beat) as pulse:
+            async with (
+                timeout(options.remaining(self.now())) as whole,
+                timeout(first_beat) as pulse,
+            ):
 
                 def renew() -> None:
                     if not (call.cancelled or options.heartbeat is None or pulse.expired()):

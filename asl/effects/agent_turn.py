@@ -47,7 +47,7 @@ class AgentTurn:
         self.call = call
         self.at = call.at
         self.key = call.at.key
-        self.pausing = False
+        self.is_pausing = False
         self._numbers: dict[str, int] = {}
         self._recorded_events: Mapping[str, int] = {}
         """Number of events recorded before the pause, by subject."""
@@ -78,11 +78,11 @@ class AgentTurn:
         try:
             found = await answer()
         except BaseException as error:  # of user code, which a pause may have cancelled
-            if self.pausing and not is_control_flow(error):
+            if self.is_pausing and not is_control_flow(error):
                 self._pause(error)
             self._end(withdraw=not (is_control_flow(error) or is_cancellation(error)))
             raise
-        if self.pausing:
+        if self.is_pausing:
             self._pause(None)
         self._end(withdraw=True)
         return found
@@ -209,7 +209,7 @@ class AgentTurn:
     def _pause_if_idle(self) -> None:
         """Pause the turn soon, unless a call starts until then."""
         if self._open_requests and not (
-            self._working_calls or self._remaining_yields or self.pausing
+            self._working_calls or self._remaining_yields or self.is_pausing
         ):
             self._remaining_yields = BREATHS
             self._loop.call_soon(self._breathe)
@@ -221,5 +221,5 @@ class AgentTurn:
         elif self._remaining_yields:
             self._loop.call_soon(self._breathe)
         else:
-            self.pausing = True
+            self.is_pausing = True
             self._task.cancel()

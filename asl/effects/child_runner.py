@@ -112,7 +112,7 @@ def _registered(services: Services, id: str) -> Program:
     known = services.workflows or {}
     if id not in known:
         hint = did_you_mean(id, known)
-        raise services.missing(
+        raise services.missing_binding(
             StateError(
                 "States.WorkflowNotFound",
                 f"no workflow {id!r} is registered{f' ({hint})' if hint else ''}: run with "

@@ -128,7 +128,7 @@ class Services:
         self.left: set[Task[Result]] = set()
         """Detached executions that have not ended."""
 
-    def missing(self, error: StateError) -> StateError | Suspension:
+    def missing_binding(self, error: StateError) -> StateError | Suspension:
         """Return the exception for a missing binding: *error*, or the suspension of an execution
         that another process with the binding can continue.
         """

@@ -97,7 +97,7 @@ class CallSlot(Protocol):
 class ToolBroker(Protocol):
     """The runtime's side of `call.tools`; agents see `asl.engine.tools.CallTools`."""
 
-    def blocking(self) -> object:
+    def blocking_tools(self) -> object:
         """Return the same tools for a plain function, which waits in its thread."""
         ...
 
@@ -190,7 +190,7 @@ class Call:
         if options is not None and "turn" in options.blocks:
             self.place = options.blocks["turn"]
         if options is not None and options.timeout is not None:
-            self.deadline = frame.now + (options.left(frame.now) or 0.0)
+            self.deadline = frame.now + (options.remaining(frame.now) or 0.0)
 
     @property
     def state_name(self) -> str:
@@ -215,7 +215,7 @@ class Call:
     @property
     def limited(self) -> bool:
         """Whether the state has a timeout or a heartbeat."""
-        return self._options is not None and self._options.limited
+        return self._options is not None and self._options.is_limited
 
     @property
     def token(self) -> str:
@@ -377,7 +377,7 @@ class Call:
             if self.cancelled:  # a call that was stored beyond its end has no tools
                 self._broker.end()
         blocking = self.agent is not None and self.agent.blocking
-        return self._broker.blocking() if blocking else self._broker
+        return self._broker.blocking_tools() if blocking else self._broker
 
     @property
     def tool_rules(self) -> ToolRules | None:

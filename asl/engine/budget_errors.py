@@ -31,7 +31,7 @@ def excess_message(account: Account, name: str) -> str:
     """Return the message for a limit that is reached: its name and the spending."""
     state = account.limits.state
     whose = f"of {account.owner or (repr(state) if state else 'the workflow')}"
-    most, spent = account.limit_amounts[name], account.used(name)
+    most, spent = account.limit_amounts[name], account.spending_of(name)
     are = "may be" if account.has_assumed else "are"
     return f"{account.label or name} {whose} is {_plain(most)}, and {_plain(spent)} {are} spent"
 
@@ -77,7 +77,7 @@ def record_excess(frame: Spender, account: Account, name: str) -> None:
         "level": account.limits.state or "workflow",
         "limit": account.label or name,
         "max": reported_amount(name, account.limit_amounts[name]),
-        "spent": reported_amount(name, account.used(name)),
+        "spent": reported_amount(name, account.spending_of(name)),
         "action": account.action,
     }
     frame.note("BudgetExceeded", details)

@@ -133,7 +133,7 @@ class EventSequencer:
         if self.redacts and step.redact is not None:
             quoted = self.thread(frame).quoted
             for key in COPIES:
-                quoted.update(step.redact.quoted(details.get(key)))
+                quoted.update(step.redact.quoted_texts(details.get(key)))
             details = redact_quotes(redact_details(type, details, step.redact), quoted)
         return self.event(frame, time, type, (*frame.place, step.name), details)
 

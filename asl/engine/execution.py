@@ -350,7 +350,7 @@ class Execution:
         return CallUsage(cost, tokens, 0, 0, None, False)
 
     @property
-    def charged(self) -> Decimal:
+    def charged_cost(self) -> Decimal:
         """Cost of the execution including amounts assumed for interrupted calls."""
         cost = self.usage.cost
         return cost if self.ledger is None else cost + self.ledger.assumed["MaxCost"]

@@ -62,7 +62,7 @@ class Journal(Protocol):
         """Size in bytes of the entries that wait for the next commit."""
         ...
 
-    def reading(self) -> AbstractContextManager[None]:
+    def damage_reports(self) -> AbstractContextManager[None]:
         """Return a context that reports content of an unexpected shape as damage of the store."""
         ...
 

@@ -245,9 +245,9 @@ class Ledger:
         for account in self.outer_accounts:
             if not isinstance(account, ParentAccount):
                 account.refresh(frame.now)
-                for name, left in account.left.items():
+                for name, left in account.remaining.items():
                     workflow[name] = min(workflow.get(name, left), left)
-        return {"workflow": workflow, "state": own.left if own.frame is frame else {}}
+        return {"workflow": workflow, "state": own.remaining if own.frame is frame else {}}
 
     # Before a call
 

@@ -241,7 +241,7 @@ class Account:
         """Name of the limit to which the shares of alerts refer."""
         return "MaxCost" if "MaxCost" in self.limit_amounts else "MaxTokens"
 
-    def used(self, name: str) -> Decimal | int:
+    def spending_of(self, name: str) -> Decimal | int:
         """Return the spending of one limit, including running child executions."""
         return (
             self.spent[name]
@@ -251,7 +251,7 @@ class Account:
 
     def unspent(self, name: str) -> Decimal | int:
         """Return the unspent amount of a limit, which one call may use at most."""
-        return self.limit_amounts[name] - self.used(name)
+        return self.limit_amounts[name] - self.spending_of(name)
 
     @property
     def exceeded_limit(self) -> str | None:
@@ -272,7 +272,7 @@ class Account:
             call: The call; None for one that no limit of calls counts.
         """
         for name, most in self.limit_amounts.items():
-            used = self.used(name)
+            used = self.spending_of(name)
             if used < most:
                 continue
             if (
@@ -291,16 +291,18 @@ class Account:
             call: The tool call.
         """
         for name in self.call_limits:
-            is_reached = name.startswith(TOOL_CALLS) and self.used(name) >= self.limit_amounts[name]
+            is_reached = (
+                name.startswith(TOOL_CALLS) and self.spending_of(name) >= self.limit_amounts[name]
+            )
             if is_reached and call.count(name):
                 return name
         return None
 
     @property
-    def left(self) -> dict[str, Json]:
+    def remaining(self) -> dict[str, Json]:
         """Remaining amount of each limit."""
         return {
-            self.label or name: reported_amount(name, max(ZERO, most - self.used(name)))
+            self.label or name: reported_amount(name, max(ZERO, most - self.spending_of(name)))
             for name, most in self.limit_amounts.items()
         }
 
@@ -323,7 +325,7 @@ class Account:
             percent: The share in percent.
         """
         most = self.limit_amounts.get(name)
-        return most is not None and self.used(name) * 100 >= most * percent
+        return most is not None and self.spending_of(name) * 100 >= most * percent
 
     def refresh(self, now: float) -> None:
         """Read the current amounts, if other executions or the time change them.
@@ -352,7 +354,7 @@ class Account:
                 continue
             size = known[name] if name in known else Decimal(most) / SHARES
             if busy and not (name in known and not size):
-                rest = most - self.used(name) - held[name]
+                rest = most - self.spending_of(name) - held[name]
                 if size > rest or (not call.proves(name) and self.has_unproven_call(name)):
                     return None
             share[name] = size

@@ -106,7 +106,7 @@ class LiveMapRun:
             self._fan_out.limit = concurrency
             self._fan_out.widen()
 
-    def counting(self, fan: FanOut) -> FanOut:
+    def count_children(self, fan: FanOut) -> FanOut:
         """Return a fan-out that counts its children here."""
         child, ended, failed, aborted = fan.child, fan.on_end, fan.on_failure, fan.on_abort
         assert ended is not None

@@ -314,7 +314,7 @@ class MapRun:
             path = (*at.place, step.name)
             self.history_execution.emit(self._tell(at.now, beside, 0, path, event, details))
 
-    def monitored(
+    def monitored_fan_out(
         self,
         fan: FanOut,
         tolerance: Tolerance,
@@ -335,7 +335,7 @@ class MapRun:
             weights,
             source,
         )
-        counting = self.live.counting(fan)
+        counting = self.live.count_children(fan)
         monitor.begin(self.live)
         return counting
 

@@ -77,7 +77,7 @@ class PendingCallback:
         return min(ends, default=None)
 
     @property
-    def missed(self) -> bool:
+    def is_heartbeat_due(self) -> bool:
         """Whether the due timeout is that of the heartbeat."""
         return self.timeout is None or self.due != self.created + self.timeout
 

@@ -185,7 +185,7 @@ class SharedBudget(Account):
                 return
             known, most = call.known, self.limit_amounts["MaxCost"]
             size = known["MaxCost"] if "MaxCost" in known else Decimal(most) / SHARES
-            rest = most - self.used("MaxCost") - self.reserved["MaxCost"]
+            rest = most - self.spending_of("MaxCost") - self.reserved["MaxCost"]
             alone = self.has_unproven and not call.proves("MaxCost")
             fits = size <= rest and not alone
             waits = self.has_other_reservation(call) or (self.has_releasable and rest <= 0)
@@ -336,7 +336,9 @@ class SharedBudget(Account):
         def act(spent: dict[str, str], entries: dict[str, list[Json]]) -> None:
             if entry not in entries:
                 rest = (
-                    self.limit_amounts["MaxCost"] - self.used("MaxCost") - self.reserved["MaxCost"]
+                    self.limit_amounts["MaxCost"]
+                    - self.spending_of("MaxCost")
+                    - self.reserved["MaxCost"]
                 )
                 there = max(ZERO, min(most, rest))
                 entries[entry] = [str(there), now, str(before), release, self.length, "0"]
@@ -421,9 +423,9 @@ class ParentAccount(Account):
     def watch(self) -> None:
         """Do nothing: others also spend from this account."""
 
-    def used(self, name: str) -> Decimal | int:
+    def spending_of(self, name: str) -> Decimal | int:
         """Return the spending of one limit."""
-        return self.account.used(name)
+        return self.account.spending_of(name)
 
     def refresh(self, now: float) -> None:
         """Read the account of the parent."""

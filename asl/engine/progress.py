@@ -83,7 +83,7 @@ class _Fork:
         """Completed states of an included document."""
 
     @property
-    def ended(self) -> int:
+    def ended_children(self) -> int:
         return self.completed + self.failed
 
     def part(self, index: int, states: int) -> _Machine:
@@ -137,7 +137,7 @@ class _Fork:
             passed = sum(1 if known is None else known[name] for name in self.passed)
             return min(100, 100 * passed / self.tracking.whole) if self.tracking.whole else 100
         if by == "completed":
-            return 100 * self.ended / self.total if self.total else 100
+            return 100 * self.ended_children / self.total if self.total else 100
         if by == "progress":
             done: float = 100 * (self.begun - len(self.running))
             parts = self.parts
@@ -162,7 +162,7 @@ class _Fork:
 
         It is the whole percentage, or how often the number of ended parts has doubled.
         """
-        return -1 - self.ended.bit_length() if percentage is None else int(percentage)
+        return -1 - self.ended_children.bit_length() if percentage is None else int(percentage)
 
     def details(self, percentage: float | None) -> dict[str, Json]:
         """Return the progress object."""
@@ -171,7 +171,7 @@ class _Fork:
         return {
             "total": self.total,
             "completed": self.completed,
-            "inProgress": self.begun - self.ended,
+            "inProgress": self.begun - self.ended_children,
             "pending": None if self.total is None else self.total - self.begun,
             "failed": self.failed,
             "percentage": None if percentage is None else round(percentage, 3),

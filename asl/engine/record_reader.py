@@ -143,7 +143,7 @@ class RecordReader:
         visit, ordinal = map(int, effect.split("."))
         parent.fork_origin = forking, visit, ordinal
         if step is None:  # a child of a distributed Map has only block events
-            forked = self._program.forked(forking, index)
+            forked = self._program.forked_machine(forking, index)
             step = None if forked is None else forked.start
         frame = self._frames[path] = Frame().init(
             parent.execution, _NOBODY, step or parent.step, None, parent.now, {}

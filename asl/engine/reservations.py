@@ -166,7 +166,7 @@ class Reservation:
         for name, most in account.limit_amounts.items():
             if name in self.sizes or name in account.call_limits:
                 continue
-            rest = max(most - account.used(name), 0)
+            rest = max(most - account.spending_of(name), 0)
             if name not in known:
                 unproven.append(name)
                 own[name] = 0
@@ -273,7 +273,7 @@ class Pause(NamedTuple):
                 "level": limits.state or "workflow",
                 "currency": document.currency,
                 "most": {name: reported_amount(name, each) for name, each in most.items()},
-                "spent": {name: reported_amount(name, account.used(name)) for name in most},
+                "spent": {name: reported_amount(name, account.spending_of(name)) for name in most},
                 "at": format_timestamp(frame.now),
             },
         }
@@ -357,26 +357,31 @@ class AccountShare:
         self.before = {name: size - self.own[name] for name, size in held.items()}
         """Amounts reserved in advance for nested calls."""
 
-    def taken(self, name: str) -> Decimal | int:
+    def running_amount(self, name: str) -> Decimal | int:
         """Return the amount reserved for running nested calls."""
         return sum(call.shares[self.number].get(name, 0) for call in self.nested.calls)
 
-    def left(self, name: str) -> Decimal | int:
+    def available_amount(self, name: str) -> Decimal | int:
         """Return the amount of a limit that other outermost calls have neither spent nor
         reserved.
         """
         account, nested = self.account, self.nested
         others = account.base.reserved[name] - nested.root.reserved[self.number][name]
-        return account.limit_amounts[name] - account.used(name) - others + nested.used.get(name, 0)
+        return (
+            account.limit_amounts[name]
+            - account.spending_of(name)
+            - others
+            + nested.used.get(name, 0)
+        )
 
     def free(self, name: str) -> Decimal | int:
         """Return the part of it that is neither spent nor reserved for a nested call."""
         spent = self.nested.used.get(name, 0)
-        return self.left(name) - spent - self.own[name] - self.taken(name)
+        return self.available_amount(name) - spent - self.own[name] - self.running_amount(name)
 
-    def reserved(self, name: str) -> Decimal | int:
+    def advance_amount(self, name: str) -> Decimal | int:
         """Return the rest of the amount reserved in advance for nested calls."""
-        return self.before[name] - self.nested.used.get(name, 0) - self.taken(name)
+        return self.before[name] - self.nested.used.get(name, 0) - self.running_amount(name)
 
     def share(self, call: ReservedCall) -> Share:
         """Return the amounts to reserve for a call; None if it has to wait for others."""
@@ -390,11 +395,13 @@ class AccountShare:
             share[name] = size = known[name] if name in known else Decimal(most) / SHARES
             if not strict or (name in known and not size):
                 continue
-            fits = size <= self.free(name) or size <= self.reserved(name)
+            fits = size <= self.free(name) or size <= self.advance_amount(name)
             if not fits or (name not in known and base.has_unproven_call(name, call)):
                 if base.is_busy():
                     return None
-                if self.left(name) <= 0 or base.has_other_unproven_call(name, self.nested.root):
+                if self.available_amount(name) <= 0 or base.has_other_unproven_call(
+                    name, self.nested.root
+                ):
                     return Refusal(account, name)
         return share
 
@@ -403,7 +410,7 @@ class AccountShare:
         used, found = self.nested.used, {}
         for name, own in self.own.items():
             rest = max(self.before[name] - used.get(name, 0), 0)
-            found[name] = own + max(rest, self.taken(name) + more.get(name, 0))
+            found[name] = own + max(rest, self.running_amount(name) + more.get(name, 0))
         return found
 
 

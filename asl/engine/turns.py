@@ -28,7 +28,7 @@ class PausableTurn(Protocol):
     """One call of an agent with all of its tool calls; it can pause and be repeated."""
 
     @property
-    def pausing(self) -> bool:
+    def is_pausing(self) -> bool:
         """Whether the turn is being paused."""
         ...
 

@@ -163,13 +163,13 @@ class ExecutionReader:
 
     def _reading(self, stored: StoredExecution) -> AbstractContextManager[None]:
         """Return a context that raises StoreDamaged for content of an unexpected shape."""
-        return self.session.reading(f"the execution {stored.name!r}")
+        return self.session.damage_reports(f"the execution {stored.name!r}")
 
     def input(self, stored: StoredExecution) -> Json:
         """Return the input; pending changes are written first."""
         return read_value(self.session, stored.number, "input")
 
-    def bound(self, stored: StoredExecution) -> dict[str, Json]:
+    def bound_names(self, stored: StoredExecution) -> dict[str, Json]:
         """Return the `names` that an execution used, and the `command` that binds them."""
         with self._reading(stored):
             found: dict[str, Json] | None = read_value(self.session, stored.number, "bound")
@@ -307,7 +307,7 @@ class EventFeed:
         Raises:
             StoreDamaged: The history is damaged.
         """
-        with self._executions.session.reading(f"the execution {self._name!r}"):
+        with self._executions.session.damage_reports(f"the execution {self._name!r}"):
             yield from self._news()
 
     def _news(self) -> Iterator[Event]:

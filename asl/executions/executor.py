@@ -242,7 +242,7 @@ class Executor:
         for each in (stored, *descendants(self.session, stored.number)):
             if each.status not in ENDED:
                 ended = reader.result(each, reader.program(each)).execution
-                StoreBudgets(self.session).release(ended.id, ended.charged, now)
+                StoreBudgets(self.session).release(ended.id, ended.charged_cost, now)
         journal.put_end("ABORTED", now, None, error, cause)
         Workers(self.session).delete_claim(stored.number)
         self.session.flush()
@@ -359,7 +359,7 @@ class Executor:
             return self.reader.result(known, program)
         bound = bind(bindings, program)
         with self.session.reading_written() if claim is not None else nullcontext():
-            recorded, data = self.reader.bound(known), self.reader.input(known)
+            recorded, data = self.reader.bound_names(known), self.reader.input(known)
             journal = self.reader.journal(known)
         used = self._used_names(program, bindings, bound)
         if not begins:
@@ -412,7 +412,7 @@ class Executor:
         state: str | None,
     ) -> None:
         """Raise BindingsMissing for an execution that lacks bindings from a state on."""
-        names = self.reader.bound(known)["names"]
+        names = self.reader.bound_names(known)["names"]
         require_bindings(known.name, names, program, bindings, bind(bindings, program), state)
 
     async def _run(

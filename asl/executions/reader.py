@@ -147,7 +147,7 @@ class StoreReader(StoreBase):
         Returns:
             Options and current folder of the command; None if no command ran the execution.
         """
-        found = self._reader.bound(self.get(self.root(name)))["command"]
+        found = self._reader.bound_names(self.get(self.root(name)))["command"]
         return None if found is None else (found["options"], found["folder"])
 
     def due(self) -> list[str]:

@@ -90,7 +90,7 @@ def _machine(program: Program, path: str) -> Machine | None:
     machine: Machine | None = program.machine
     for name, index in _forks(path):
         step = None if machine is None else machine.steps.get(name)
-        machine = None if step is None else program.forked(step, index)
+        machine = None if step is None else program.forked_machine(step, index)
     return machine
 
 
@@ -131,7 +131,7 @@ def _lacking(program: Program, path: str, name: str) -> Iterator[str]:
         if step is None:
             yield f"{machine.pointer}/States/{escape(around)}"
             return
-        machine = program.forked(step, index)
+        machine = program.forked_machine(step, index)
         if machine is None:
             if step.type != "Include":  # its machine may be known only at run time
                 yield f"what runs within {step.pointer}"

@@ -61,9 +61,9 @@ class _Live:
         services = bound.services
         services.suspension = self.suspension
         services.on_missing = self._lack
-        find = _patient(bound.find, services.missing)
+        find = _patient(bound.find, services.missing_binding)
         inner = services.without_mocks
-        services.without_mocks = lambda: _patient(inner(), services.missing)
+        services.without_mocks = lambda: _patient(inner(), services.missing_binding)
         return bound._replace(find=find)
 
     def _lack(self, what: str) -> None:
@@ -196,7 +196,7 @@ class Runner:
         """The number of executions that run here."""
         return len(self._live)
 
-    async def ended(self) -> None:
+    async def wait_until_stopped(self) -> None:
         """Return when the runner was stopped."""
         await self._ended.wait()
 

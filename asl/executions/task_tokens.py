@@ -12,11 +12,11 @@ from asl.states.errors import CallbackError
 from asl.stores.requests import (
     BY_ID,
     FOR,
-    addressed,
     find_tasks,
     owner_of,
     put_heartbeat,
     put_outcome,
+    resource_digest,
     scan_tasks,
 )
 from asl.stores.session import Session
@@ -77,7 +77,7 @@ class StoreTaskTokens(TaskTokenService):
             activity: ARN of the activity.
             worker: Name of the worker for the history; None for none.
         """
-        address = addressed(activity)
+        address = resource_digest(activity)
         if not self._next(address):  # without a transaction, which would block writers
             return None
         with self.session.transaction():

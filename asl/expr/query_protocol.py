@@ -50,7 +50,7 @@ class QueryShape(Protocol):
         """The uses of free variables, with offsets in the form."""
 
     @property
-    def shadowed(self) -> frozenset[str]:
+    def builtin_names(self) -> frozenset[str]:
         """The built-in function names it reads, which workflow variables would replace."""
 
 

@@ -165,7 +165,7 @@ class _Names:
     read: bool
     new: Mapping[str, str]
 
-    def within(self, value: Json) -> str:
+    def rename_in(self, value: Json) -> str:
         """Return a value as text, with the new names."""
         return compact(self._value(value) if self.read and self.new else value)
 
@@ -259,7 +259,7 @@ def _core(state: Mapping[str, Json], names: _Names) -> str:
     for field in ("Choices", "Catch"):
         if type(kept.get(field)) is list:
             kept[field] = [_without(rule, "Next") for rule in kept[field]]
-    return names.within(dict(sorted(kept.items())))
+    return names.rename_in(dict(sorted(kept.items())))
 
 
 def _without(rule: Json, *fields: str) -> Json:
@@ -297,7 +297,7 @@ def _ways(state: _Side, renamed: Mapping[str, str], names: _Names) -> list[_Way]
         found.append(_Way(rule, renamed.get(name, name), words, state.at(*steps)))
 
     for index, rule in _rules(value, "Choices"):
-        core = names.within(_without(rule, "Next", "Comment", "Assign", "Output"))
+        core = names.rename_in(_without(rule, "Next", "Comment", "Assign", "Output"))
         said = state.words(rule, state.at("Choices", index).pointer) or rule_words(rule)
         add(f"Choices {core}", rule.get("Next"), f"when {said}", "Choices", index)
     for field, words in (("Default", "otherwise"), ("Next", "")):
@@ -417,7 +417,7 @@ def _values(
         yield Change(kind, "", "", text, *pointers)
         return
     old, new = before.at(key), after.at(key)
-    if names.within(old.value) == compact(new.value) or (
+    if names.rename_in(old.value) == compact(new.value) or (
         old.value == new.value and is_number(old.value) and is_number(new.value)
     ):
         return

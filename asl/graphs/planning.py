@@ -124,8 +124,8 @@ def make_plan(document: Mapping[str, Json], prices: Mapping[str, Any], limit: in
         _by_name(found, _consent),
         _by_name(found, _counted),
         budget.get("Currency", "USD"),
-        _Measure("MaxCost", document, prices).bound(),
-        _Measure("MaxTokens", document, prices).bound(),
+        _Measure("MaxCost", document, prices).document_bound(),
+        _Measure("MaxTokens", document, prices).document_bound(),
     )
 
 
@@ -304,7 +304,7 @@ class _Measure:
         self.largest = ZERO
         """The maximum of one visit of a limited state."""
 
-    def bound(self) -> Bound:
+    def document_bound(self) -> Bound:
         """Return the bound of the whole document."""
         most = self._machine(self.document)
         limit = self._limit(self.document.get("Budget", {}))

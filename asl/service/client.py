@@ -17,7 +17,7 @@ from asl.core.values import Json
 from asl.effects.task_tokens import TaskTokens
 from asl.executions import Store
 from asl.service.arns import RequestScope
-from asl.service.definitions import tested, validated
+from asl.service.definitions import run_state_test, validate_definition
 from asl.service.errors import ServiceError
 from asl.service.model import check_request, input_members
 from asl.service.operations import OPERATIONS, perform
@@ -39,8 +39,8 @@ _PAGED: Final = {
 
 
 _DIRECT: Final[Mapping[str, Callable[[StatesService, Mapping[str, Any]], dict[str, Json]]]] = {
-    "TestState": tested,
-    "ValidateStateMachineDefinition": validated,
+    "TestState": run_state_test,
+    "ValidateStateMachineDefinition": validate_definition,
 }
 
 

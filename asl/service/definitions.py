@@ -27,7 +27,12 @@ from asl.service.service import (
     read_definition,
 )
 
-__all__ = ["test_state", "tested", "validate_state_machine_definition", "validated"]
+__all__ = [
+    "run_state_test",
+    "test_state",
+    "validate_definition",
+    "validate_state_machine_definition",
+]
 
 MAX_RESULTS: Final = 100
 """Largest number of diagnostics in a response."""
@@ -52,10 +57,10 @@ async def test_state(
     Raises:
         ServiceError: The request is refused.
     """
-    return await asyncio.to_thread(tested, service, request)
+    return await asyncio.to_thread(run_state_test, service, request)
 
 
-def tested(service: StatesService, request: Mapping[str, Any]) -> dict[str, Json]:
+def run_state_test(service: StatesService, request: Mapping[str, Any]) -> dict[str, Json]:
     """Test one state; blocks the caller.
 
     Raises:
@@ -147,10 +152,10 @@ async def validate_state_machine_definition(
     service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
     """Check a definition."""
-    return validated(service, request)
+    return validate_definition(service, request)
 
 
-def validated(service: StatesService, request: Mapping[str, Any]) -> dict[str, Json]:
+def validate_definition(service: StatesService, request: Mapping[str, Any]) -> dict[str, Json]:
     """Check a definition."""
     severity = request.get("severity", "ERROR")
     express = request.get("type") == "EXPRESS"

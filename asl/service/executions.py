@@ -24,7 +24,7 @@ from asl.service.service import (
     known_execution,
     missing_machine,
 )
-from asl.service.state_machines import described
+from asl.service.state_machines import describe_revision
 from asl.stores.executions import ENDED, LARGEST_NUMBER, StoredExecution, executions_of
 from asl.stores.resources import find_resource, list_resources
 
@@ -261,7 +261,7 @@ async def describe_state_machine_for_execution(
     body = {**base, **(bodies[0] if bodies else {}), "definition": base["definition"]}
     body |= same[0] if same else {"revisionId": None}
     body |= {"roleArn": stored.role, "name": stored.workflow}
-    answer = described(body, request.get("includedData") == "METADATA_ONLY")
+    answer = describe_revision(body, request.get("includedData") == "METADATA_ONLY")
     for member in ("type", "creationDate"):
         del answer[member]
     return {**answer, "stateMachineArn": stored.workflow_id, "updateDate": body["updateDate"]}

@@ -32,8 +32,8 @@ from asl.stores.resources import (
 __all__ = [
     "create_state_machine",
     "delete_state_machine",
+    "describe_revision",
     "describe_state_machine",
-    "described",
     "list_state_machines",
     "update_state_machine",
 ]
@@ -184,12 +184,12 @@ async def describe_state_machine(
     assert machine is not None
     if found.kind == VERSION:
         body = {**machine.body, **found.body, "name": machine.body["name"]}
-        answer = described(body, _only_metadata(request))
+        answer = describe_revision(body, _only_metadata(request))
         answer["creationDate"] = found.body["creationDate"]
         if found.body.get("description") is not None:
             answer["description"] = found.body["description"]
     else:
-        answer = described(machine.body, _only_metadata(request))
+        answer = describe_revision(machine.body, _only_metadata(request))
     return {**answer, "stateMachineArn": text, "status": "ACTIVE"}
 
 
@@ -197,7 +197,7 @@ def _only_metadata(request: Mapping[str, Any]) -> bool:
     return request.get("includedData") == "METADATA_ONLY"
 
 
-def described(body: Mapping[str, Any], only_metadata: bool) -> dict[str, Json]:
+def describe_revision(body: Mapping[str, Any], only_metadata: bool) -> dict[str, Json]:
     """Return the description of a revision of a state machine."""
     members = (
         *("name", "definition", "roleArn", "type", "creationDate"),

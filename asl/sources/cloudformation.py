@@ -243,8 +243,8 @@ class _Machine:
         return part
 
     def substitute_text(self, text: TrackedText) -> TrackedText:
-        return substitute(text, self.meaning, self.source, self.reading)
+        return substitute(text, self.resolve_reference, self.source, self.reading)
 
-    def meaning(self, name: str) -> str | None:
+    def resolve_reference(self, name: str) -> str | None:
         value = self.lookup(name)
         return None if value is None else string_meaning(value)

@@ -108,11 +108,11 @@ class _Reader:
             arn = str(self.resolver.resolve_name(f"{name}.Arn"))
             others = () if own == name else (name,)
             function = replace(function, name=own, arns=(arn,), other_names=others)
-            return self.configured(function)
+            return self.read_function(function)
         except InvalidDocument as refusal:
             return replace(function, problem=next(iter(refusal.report)).message)
 
-    def configured(self, function: LambdaFunction) -> LambdaFunction:
+    def read_function(self, function: LambdaFunction) -> LambdaFunction:
         """Return a function with its configuration and the place of its code."""
         name = function.logical
         packaged = self.text(name, "PackageType") == "Image"

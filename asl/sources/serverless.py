@@ -242,7 +242,7 @@ class ServerlessVariables:
         found = _VARIABLE.fullmatch(self.replace_nested(value, place))
         return None if found is None else found[1]
 
-    def meaning(self, expression: str, place: FilePlace) -> Json:
+    def resolve_variable(self, expression: str, place: FilePlace) -> Json:
         """Return the value of a variable, or a stand-in."""
         key = expression, place.source.name
         if key not in self.results:
@@ -341,7 +341,9 @@ class ServerlessVariables:
         for _ in range(MAX_ROUNDS):
             if _VARIABLE.fullmatch(value) is not None:
                 break
-            value = _VARIABLE.sub(lambda found: as_text(self.meaning(found[1], place)), value)
+            value = _VARIABLE.sub(
+                lambda found: as_text(self.resolve_variable(found[1], place)), value
+            )
         return value
 
     def environment_value(self, expression: str) -> Json:
@@ -394,7 +396,7 @@ class _Resolver(Resolver):
         whole = self.variables.single_variable(place)
         if whole is None:
             return super().resolve(value, span)
-        return self.constant(self.variables.meaning(whole, place), span.at)
+        return self.constant(self.variables.resolve_variable(whole, place), span.at)
 
     def constant(self, value: Json, at: int) -> SourcePart:
         self.reading.count(self.source, at)
@@ -422,7 +424,7 @@ class _Resolver(Resolver):
         def lookup(name: str) -> str | None:
             if _VARIABLE.fullmatch(f"${{{name}}}") is None:
                 return None
-            return as_text(self.variables.meaning(name, place))
+            return as_text(self.variables.resolve_variable(name, place))
 
         text = substitute(text, lookup, self.source, self.reading)
         if "#{" not in text.string:

@@ -49,11 +49,11 @@ class _Reader:
         arn = str(resolver.resolve_name(f"{name}.Arn"))
         function = LambdaFunction(name, name, (arn,), timeout=TIMEOUT, memory=MEMORY)
         try:
-            return self.configured(function, self.variables.follow(place))
+            return self.read_function(function, self.variables.follow(place))
         except InvalidDocument as refusal:
             return replace(function, problem=next(iter(refusal.report)).message)
 
-    def configured(self, function: LambdaFunction, place: FilePlace) -> LambdaFunction:
+    def read_function(self, function: LambdaFunction, place: FilePlace) -> LambdaFunction:
         """Return a function with its configuration and the place of its code."""
         key = function.logical
         deployed = self.value(place, "name") or f"{self.service()}-{self.stage()}-{key}"
@@ -105,7 +105,7 @@ class _Reader:
 
     def stage(self) -> str:
         """Return the stage of the deployment."""
-        return as_text(self.variables.meaning("sls:stage", self.variables.root))
+        return as_text(self.variables.resolve_variable("sls:stage", self.variables.root))
 
     def read_layers(self) -> Iterator[tuple[str, str]]:
         """Yield the layers of the file: how functions refer to each, and its folder."""

@@ -64,7 +64,7 @@ class Node(NamedTuple):
         """Return whether a value depends on parameters without values."""
         return self.unfilled and has_parameter(value)
 
-    def computed(self, value: Json) -> bool:
+    def is_computed(self, value: Json) -> bool:
         """Return whether a value is computed when the state runs, or depends on parameters."""
         jsonata = self.query_language == "JSONata" and type(value) is str and "{%" in value
         return jsonata or self.open(value)

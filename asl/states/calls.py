@@ -139,11 +139,11 @@ class CallOptions:
         return made
 
     @property
-    def limited(self) -> bool:
+    def is_limited(self) -> bool:
         """Whether the call has a timeout or a heartbeat."""
         return self.timeout is not None or self.heartbeat is not None
 
-    def left(self, now: float) -> float | None:
+    def remaining(self, now: float) -> float | None:
         """Return the remaining seconds at *now* (epoch seconds); None for no limit."""
         if self.timeout is None or self.start is None:
             return self.timeout

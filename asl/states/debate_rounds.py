@@ -113,7 +113,7 @@ async def take_turn(frame: StateFrame, target: Target, turn: Mapping[str, Json])
     """
     timeout, heartbeat = turn["limits"]
     options = CallOptions(timeout, heartbeat, target.state, part=CallPart(*turn["part"]))
-    left = options.left(frame.now)
+    left = options.remaining(frame.now)
     if left is not None and left <= 0:
         raise StateError("States.Timeout", options.cause("answer", timeout))
     frame.note("DebateTurnStarted", turn["who"])

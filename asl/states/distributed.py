@@ -79,14 +79,14 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
                 None,
                 lambda index: next(children, None),
                 min(most or MOST_CHILDREN, MOST_CHILDREN),
-                on_failure=failures.failed,
+                on_failure=failures.count_failure,
                 on_end=results.add_output,
                 on_abort=results.add_abort,
                 series=children if run.is_pure else None,
                 held_results=results.held_results,
                 has_timeout=express and compiler.profile.quotas.express_seconds is not None,
             )
-            fan = run.monitored(fan, allowed, failures.weights, source)
+            fan = run.monitored_fan_out(fan, allowed, failures.weights, source)
             joined = await _run_all(frame, run.with_end_reports(fan, source), failures, results)
         except StateError as error:
             told = {"error": error.name, "cause": error.cause}
@@ -139,7 +139,7 @@ async def _ask(frame: StateFrame, handler: Target, dataset: Dataset) -> None:
         if error.name != "States.AgentNotFound":
             raise StateError("States.ItemReaderFailed", str(error)) from error
     else:
-        dataset.answered(answer)
+        dataset.take_items(answer)
 
 
 def _children(
@@ -228,7 +228,7 @@ class _Failures:
         known = {name: count for name, count in counts.items() if count is not None}
         return {"itemCounts": known, "failures": self.first}
 
-    def failed(self, child: StateFrame, error: StateError) -> StateError | None:
+    def count_failure(self, child: StateFrame, error: StateError) -> StateError | None:
         """Count a failed child; all items of a batch have failed with it."""
         self.count += self.weights.get(child.index, 1)
         shown = self.run.redacted_cause(child, error)

@@ -395,7 +395,7 @@ class DistributedRun(Protocol):
         """Return a fan-out that reports the end of each child to event listeners."""
         ...
 
-    def monitored(
+    def monitored_fan_out(
         self,
         fan: FanOut,
         tolerance: Tolerance,

@@ -61,7 +61,7 @@ def check_fail(node: Node) -> Iterator[Finding]:
                 node.at(field),
                 severity=Severity.WARNING,
                 at_key=True,
-                aws=Wording(aws_messages.unsupported(field), at=node.pointer),
+                aws=Wording(aws_messages.unknown_field(field), at=node.pointer),
             )
     name = node.value.get("Error")
     if type(name) is str and name.startswith("States."):

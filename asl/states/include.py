@@ -28,7 +28,7 @@ def compile_include(compiler: Compiler, step: Step) -> None:
         machine = machine_of(arguments(effective(data, frame), frame))
         shared = payload(data, frame)
         scope = machine.scope
-        return machine, shared, None if scope is None else scope.entered(shared, frame)
+        return machine, shared, None if scope is None else scope.with_input(shared, frame)
 
     async def work(data: Json, frame: StateFrame) -> Json:
         machine, shared, scope = entered(data, frame)

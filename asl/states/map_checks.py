@@ -129,7 +129,7 @@ def _mode(node: Node) -> Iterator[Finding]:
                 pointer,
                 "STANDARD or EXPRESS",
                 at_key=True,
-                aws=Wording(aws_messages.required(["ExecutionType"])),
+                aws=Wording(aws_messages.required_fields(["ExecutionType"])),
             )
         return
     if type(node.value.get("Items")) is dict:
@@ -153,7 +153,9 @@ def _mode(node: Node) -> Iterator[Finding]:
             'set "Mode": "DISTRIBUTED", or remove it',
             severity=Severity.ERROR if node.profile.aws and inline else Severity.WARNING,
             at_key=True,
-            aws=Wording(aws_messages.unsupported("ExecutionType"), at=pointer) if inline else None,
+            aws=Wording(aws_messages.unknown_field("ExecutionType"), at=pointer)
+            if inline
+            else None,
         )
 
 
@@ -190,7 +192,7 @@ def _reader(node: Node) -> Iterator[Finding]:
                     f"{pointer}/{field}",
                     severity=_stricter(node),
                     at_key=True,
-                    aws=Wording(aws_messages.unsupported(field), at=pointer),
+                    aws=Wording(aws_messages.unknown_field(field), at=pointer),
                 )
     yield from _headers(node, config, pointer)
     yield from _read(node, config, pointer)
@@ -216,7 +218,7 @@ def _read(node: Node, config: Mapping[str, Json], pointer: str) -> Iterator[Find
             "remove 'InputType', or name the 'ManifestType' ATHENA_DATA",
             severity=_stricter(node),
             at_key=True,
-            aws=Wording(aws_messages.unsupported("InputType"), at=pointer),
+            aws=Wording(aws_messages.unknown_field("InputType"), at=pointer),
         )
     if config.get("ManifestType") == "ATHENA_DATA" and kind == "JSON":
         yield Finding(
@@ -225,7 +227,7 @@ def _read(node: Node, config: Mapping[str, Json], pointer: str) -> Iterator[Find
             f"{pointer}/ManifestType",
             severity=_stricter(node),
             at_key=True,
-            aws=Wording(aws_messages.unsupported("ManifestType"), at=pointer),
+            aws=Wording(aws_messages.unknown_field("ManifestType"), at=pointer),
         )
     if type(items) is str and items and not items.startswith("/"):
         words = f"Invalid input: JSON Pointer expression must start with '/': \"{items}\""
@@ -242,7 +244,7 @@ def _read(node: Node, config: Mapping[str, Json], pointer: str) -> Iterator[Find
 def _headers(node: Node, config: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
     headers = config.get("CSVHeaders")
     if config.get("CSVHeaderLocation") == "GIVEN" and headers is None:
-        wording = Wording(aws_messages.required(["CSVHeaders"]))
+        wording = Wording(aws_messages.required_fields(["CSVHeaders"]))
         yield Finding("V-MAP-09", "'CSVHeaders' is missing", pointer, at_key=True, aws=wording)
     seen: set[str] = set()
     for index, name in enumerate(headers if type(headers) is list else ()):

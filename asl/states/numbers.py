@@ -90,7 +90,7 @@ class _Wanted(NamedTuple):
         """Whether the value is a number of the right kind."""
         return is_integer(value) if self.whole else is_number(value)
 
-    def within(self, value: float) -> bool:
+    def is_within(self, value: float) -> bool:
         """Whether a number of the right kind lies between the bounds."""
         return self.least <= value and (value <= self.most or self.most == NO_BOUND)
 
@@ -125,7 +125,7 @@ class _Wanted(NamedTuple):
 def _bounded(evaluate: Evaluate, wanted: _Wanted, unfit: Callable[[Json], StateError]) -> Number:
     def given(data: Json, frame: ExpressionFrame) -> float:
         value = evaluate(data, frame)
-        if not (wanted.belongs(value) and wanted.within(value)):
+        if not (wanted.belongs(value) and wanted.is_within(value)):
             raise unfit(value)
         return float(min(value, wanted.most))
 

@@ -47,7 +47,7 @@ def check_parallel(node: Node) -> Iterator[Finding]:
                     f"{field!r} has no effect on a branch",
                     node.at("Branches", index, field),
                     at_key=True,
-                    aws=Wording(aws_messages.unsupported(field), at=node.at("Branches", index)),
+                    aws=Wording(aws_messages.unknown_field(field), at=node.at("Branches", index)),
                 )
 
 

@@ -146,7 +146,7 @@ def _check_target(node: Node) -> Iterator[Finding]:
             if "Agent.$" in node.value
             else "add 'Agent' or 'Resource'",
             at_key=True,
-            aws=Wording(aws_messages.required(["Resource"])),
+            aws=Wording(aws_messages.required_fields(["Resource"])),
         )
     elif resource:
         for block in AGENT_BLOCKS:

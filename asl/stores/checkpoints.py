@@ -43,5 +43,5 @@ def checkpoint_names(session: Session, execution: int) -> list[tuple[str, str]]:
 def read_checkpoints(session: Session, execution: int | None = None) -> list[Checkpoint]:
     """Return the checkpoints of an execution, or of all, in the order they were saved."""
     rows = session.select(ALL) if execution is None else session.select(OF_EXECUTION, execution)
-    with session.reading("a checkpoint"):
+    with session.damage_reports("a checkpoint"):
         return [Checkpoint.read(session.values.unpack(body)) for (body,) in rows]

@@ -120,7 +120,7 @@ def read_histories(session: Session, report: Callable[[str], object]) -> dict[in
         history.whole = history.add(place, number, before, hash, body)
         if history.whole and (history.submitted or NOTABLE.search(body)):
             try:
-                with session.reading(f"step {number} of the history"):
+                with session.damage_reports(f"step {number} of the history"):
                     history.note(session.values.read(body))
             except StoreDamaged as fault:
                 history.whole, history.fault = False, fault.what

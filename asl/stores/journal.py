@@ -167,7 +167,7 @@ class StoreJournal(Log):
             for what, where, *content in entries:
                 if what in RECORDS:
                     self._count(where, *content)
-                    digests.update(self.requested(content[0], entries))
+                    digests.update(self.find_requests(content[0], entries))
                     if what == "last":
                         alive.answer(where, self.outcome(content[0], entries))
                 elif what != "filled":
@@ -209,9 +209,9 @@ class StoreJournal(Log):
         store = self.store if self.reader_session is None else self.reader_session()
         return Log(store, self.number).records(reader, self.found)
 
-    def reading(self) -> AbstractContextManager[None]:
+    def damage_reports(self) -> AbstractContextManager[None]:
         """Return a context that raises StoreDamaged for content of an unexpected shape."""
-        return self.store.reading(f"the execution {self.name!r}")
+        return self.store.damage_reports(f"the execution {self.name!r}")
 
     # The log
 

@@ -100,7 +100,7 @@ class Log:
                 store.check(type(body) is bytes, f"step {after} of the history")
                 hash = sha256(hash + body).digest()
                 store.check(kept == hash, f"step {after} of the history")
-                with store.reading(f"step {after} of the history"):
+                with store.damage_reports(f"step {after} of the history"):
                     whole = [
                         [what, where, *map(self._whole, more)]
                         for what, where, *more in store.values.read(body)
@@ -178,7 +178,7 @@ class Log:
                 return value if type(value) is str else {"json": value}
         return slot
 
-    def requested(self, record: list[Json], entries: list[Json]) -> Iterator[tuple[str, str]]:
+    def find_requests(self, record: list[Json], entries: list[Json]) -> Iterator[tuple[str, str]]:
         """Yield id and digest of the approval request that a record reports."""
         if record[0] == NOTED and record[4] == REQUESTED:
             details = self._slot(record[5], entries)["json"]
@@ -187,11 +187,11 @@ class Log:
 
     def digest_of(self, request: str) -> str | None:
         """Return the recorded digest of a request, None if the log has none."""
-        with self.store.reading("what a request asks"):
+        with self.store.damage_reports("what a request asks"):
             for number, _ in self._with_text(encode(request)):
                 for _, _, entries in self.read(number - 1, number):
                     for what, _, *content in entries:
-                        found = self.requested(content[0], entries) if what in RECORDS else ()
+                        found = self.find_requests(content[0], entries) if what in RECORDS else ()
                         for id, digest in found:
                             if id == request:
                                 return digest

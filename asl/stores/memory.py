@@ -71,16 +71,16 @@ class _Rows:
         found = self._key(row)
         return found if len(self.table.key) > 1 else (found,)
 
-    def made(self, columns: Iterable[str], values: Iterable[Any]) -> Row:
+    def new_row(self, columns: Iterable[str], values: Iterable[Any]) -> Row:
         """Return a row of these columns, with the defaults of all others."""
         row = [*self._defaults]
         for name, value in zip(columns, values, strict=True):
             row[self.columns[name]] = value
         if self.table.counted and row[0] is None:
             row[0] = next(self.counter)
-        return self.typed(row)
+        return self.with_floats(row)
 
-    def typed(self, row: list[Any]) -> Row:
+    def with_floats(self, row: list[Any]) -> Row:
         """Return a row whose times are floats, even if they were given as integers."""
         for index in self._floats:
             if row[index] is not None:
@@ -283,13 +283,13 @@ class MemoryConnection:
             raise StoreContradicted(f"the store in memory: {CONTRADICTED}")
         steps = self._shared.rows[STEP]
         columns = ("execution", "number", "before", "hash", "body")
-        step = steps.made(columns, (execution, number, before, hash, body))
+        step = steps.new_row(columns, (execution, number, before, hash, body))
         self._put(steps, steps.key(step), step)
         self._put(heads, (execution,), (execution, number, step[0]))
 
     def _insert(self, insert: Insert, values: Values) -> None:
         rows = self._shared.rows[insert.table]
-        row = rows.made(insert.columns, values)
+        row = rows.new_row(insert.columns, values)
         key = rows.key(row)
         former = rows.by_key.get(key)
         if not rows.is_taken(row):
@@ -307,7 +307,7 @@ class MemoryConnection:
         changed = [*row]
         for name, value in new.items():
             changed[rows.columns[name]] = value
-        self._put(rows, rows.key(row), rows.typed(changed))
+        self._put(rows, rows.key(row), rows.with_floats(changed))
 
     def _put(self, rows: _Rows, key: Row, row: Row | None) -> None:
         self._undo.append((rows, key, rows.by_key.get(key)))

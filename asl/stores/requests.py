@@ -42,7 +42,6 @@ __all__ = [
     "OPEN_OF",
     "TASKS",
     "RequestQuery",
-    "addressed",
     "answer_of",
     "answered_ids",
     "close_requests",
@@ -59,6 +58,7 @@ __all__ = [
     "put_received",
     "put_request",
     "put_task",
+    "resource_digest",
     "scan_tasks",
     "take_answer",
 ]
@@ -246,7 +246,7 @@ def _whole(
 def _read_request(session: Session, row: Row) -> ApprovalRequest:
     id, key, kind, status, created, body, received, notified, whole = row
     session.check(whole == 1, f"the request {id}")
-    with session.reading(f"the request {id}"):
+    with session.damage_reports(f"the request {id}"):
         shown, plan = session.values.unpack(body)
         asked = ApprovalRequest(id, key, kind, shown, plan, created)
         asked.status, asked.notices_sent = status, notified
@@ -258,7 +258,7 @@ def _read_request(session: Session, row: Row) -> ApprovalRequest:
 def _read_task(session: Session, row: Row) -> PendingCallback:
     id, key, kind, status, created, body, received, answer, whole = row
     session.check(whole == 1, f"the request {id}")
-    with session.reading(f"the request {id}"):
+    with session.damage_reports(f"the request {id}"):
         target, state, payload, timeout, heartbeat = session.values.unpack(body)
         task = PendingCallback(id, key, kind, target, state, payload, created, timeout, heartbeat)
         task.status = status
@@ -277,7 +277,7 @@ def find_decisions(
         The key of the effect and its answer, by the id of the request.
     """
     found = session.select(query.decisions, *values)
-    with session.reading("a decision"):
+    with session.damage_reports("a decision"):
         return {id: (key, session.values.unpack(answer)[2]) for id, key, answer in found}
 
 
@@ -338,12 +338,12 @@ def put_task(session: Session, number: int, task: PendingCallback) -> None:
         task.due,
         session.values.pack(encode(body)),
         session.values.pack(encode(_signs(task))),
-        addressed(task.target),
+        resource_digest(task.target),
         0,
     )
 
 
-def addressed(target: str) -> str:
+def resource_digest(target: str) -> str:
     """Return the digest by which the task tokens for a resource are found."""
     return sha256(target.encode()).hexdigest()
 

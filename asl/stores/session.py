@@ -131,7 +131,7 @@ class Session:
             raise StoreDamaged(self.place, f"{what} was changed")
 
     @contextmanager
-    def reading(self, what: str) -> Iterator[None]:
+    def damage_reports(self, what: str) -> Iterator[None]:
         """Report stored content of an unexpected shape as damage while the block runs.
 
         Checksums do not detect content written by another program.
@@ -173,7 +173,7 @@ class Session:
     def _gathered(self) -> list[Write]:
         """Remove and return the pending changes."""
         self._new_names.clear()
-        self.values.committed()
+        self.values.start_transaction()
         gathered, self._writes = self._writes, []
         ending, self._final_writes = self._final_writes, []
         gathered += [write for end in ending for write in end()]

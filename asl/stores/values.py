@@ -64,7 +64,7 @@ class StoredValues:
         """Hashes of large values in the next transaction: without a reference in the same
         transaction another process could delete them."""
 
-    def committed(self) -> None:
+    def start_transaction(self) -> None:
         """Start the next transaction."""
         self._large.clear()
 

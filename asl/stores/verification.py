@@ -203,7 +203,7 @@ def _checkpoints(session: Session, histories: Mapping[int, History]) -> Iterator
     for number, id, name, body in session.scan(CHECKPOINTS):
         count[number] = count.get(number, 0) + 1
         try:
-            with session.reading(f"the checkpoint {name!r}"):
+            with session.damage_reports(f"the checkpoint {name!r}"):
                 saved = Checkpoint.read(session.values.unpack(body))
             session.check((saved.id, saved.name) == (id, name), f"the checkpoint {name!r}")
         except StoreDamaged as fault:

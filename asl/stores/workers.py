@@ -326,7 +326,7 @@ class Workers:
     def _sentences(self, kept: bytes) -> list[str]:
         """Return the missing bindings of an execution; a damaged row is reported as one."""
         try:
-            with self.session.reading("what an execution needs"):
+            with self.session.damage_reports("what an execution needs"):
                 return [str(each) for each in self.session.values.read(kept)]
         except StoreDamaged as damage:
             return [damage.what]
@@ -362,7 +362,7 @@ class Workers:
     def _reason(self, kept: bytes) -> tuple[str | None, str | None]:
         """Return error and cause of a cancellation; both None for a damaged row."""
         try:
-            with self.session.reading("why an execution is cancelled"):
+            with self.session.damage_reports("why an execution is cancelled"):
                 error, cause = self.session.values.read(kept)
                 return error, cause
         except StoreDamaged as damage:

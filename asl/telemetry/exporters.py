@@ -13,7 +13,7 @@ from typing import Any
 from asl.core.environment import require_extra
 from asl.telemetry import Telemetry
 
-__all__ = ["EXPORTERS", "exporting"]
+__all__ = ["EXPORTERS", "export_telemetry"]
 
 
 def _console() -> tuple[Any, Any]:
@@ -37,7 +37,7 @@ EXPORTERS: Mapping[str, Callable[[], tuple[Any, Any]]] = {"console": _console, "
 
 
 @contextmanager
-def exporting(name: str) -> Iterator[Telemetry]:
+def export_telemetry(name: str) -> Iterator[Telemetry]:
     """Yield a listener that reports executions to OpenTelemetry; the rest is sent when the block
     ends, within `PATIENCE`.
 

@@ -433,10 +433,10 @@ def test_the_end_of_a_connection_leaves_the_one_that_has_replaced_it(started: li
     async def main() -> None:
         session = open_agent(McpServer(LEAN), {})
         assert isinstance(session, _Session)
-        first = await session.connected()
+        first = await session.connect()
         ending = asyncio.create_task(session.drop(first))
         await asyncio.sleep(0)
-        second = await session.connected()
+        second = await session.connect()
         await ending
         assert session.connection is second is not first
         assert second.program is not None

@@ -870,7 +870,7 @@ def test_a_gateway_is_not_taken_for_the_provider_behind_it(
 
 def test_a_fault_of_ours_is_not_blamed_on_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """What goes wrong while a provider is chosen keeps its kind: no setting would mend it."""
-    monkeypatch.setattr("asl.agents.model.bounded", None)
+    monkeypatch.setattr("asl.agents.model.size_hook", None)
     result = asl.run(task(), agents={"A": ModelAgent("openai-chat:tiny", key="k", url="http://x")})
     assert result.error != "Agent.InvalidInput"
     assert "TypeError" in (result.cause or "")

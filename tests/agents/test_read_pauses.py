@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable
 import pytest
 
 from asl.agents.child_process import ProgramOutput
-from asl.agents.http import AnswerLimits, limited
+from asl.agents.http import AnswerLimits, limited_chunks
 from asl.core.work import PIECE, READ_AT_ONCE, ReadingPace
 
 
@@ -63,7 +63,9 @@ def test_parts_of_an_answer_are_read_with_pauses(size: int) -> None:
             yield b" " * size
 
     async def read() -> None:
-        pieces = [len(each) async for each in limited(parts(), AnswerLimits(100_000), ValueError)]
+        pieces = [
+            len(each) async for each in limited_chunks(parts(), AnswerLimits(100_000), ValueError)
+        ]
         assert (sum(pieces), max(pieces)) == (100_000, min(size, READ_AT_ONCE))
 
     assert asyncio.run(turns_while(read())) >= 6

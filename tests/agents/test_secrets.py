@@ -19,7 +19,7 @@ import asl
 from asl.agents.file import InvalidAgents, load_bindings
 from asl.agents.http import HttpAgent
 from asl.agents.process import ProcessAgent
-from asl.agents.secrets import HIDDEN, MAX_SECRET, SecretFilter, hiding
+from asl.agents.secrets import HIDDEN, MAX_SECRET, SecretFilter, secret_filter
 from asl.engine.agent import Agent, Call
 
 from .servers import serving
@@ -171,7 +171,7 @@ SECRETS = st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=3)
 @given(SECRETS, st.text(), st.text())
 def test_no_form_of_a_secret_is_left(secrets: list[str], before: str, after: str) -> None:
     """A text around any quoted form of a secret comes out without it."""
-    hide = hiding(secrets)
+    hide = secret_filter(secrets)
     for secret in secrets:
         for form in (
             secret,
@@ -241,7 +241,7 @@ def test_events_of_an_agent_hide_secrets(tell: Callable[[Call], Any]) -> None:
 
 def test_a_number_that_is_a_secret_is_hidden() -> None:
     """Not only where it is written as a text."""
-    assert hiding({"4711"})({"pin": 4711, "n": [47110, 4711.5]}) == {
+    assert secret_filter({"4711"})({"pin": 4711, "n": [47110, 4711.5]}) == {
         "pin": HIDDEN,
         "n": [47110, 4711.5],
     }
@@ -382,11 +382,11 @@ ENCODED: Final[list[Callable[[bytes], str]]] = [
 def test_encoded_secrets_are_hidden(encode: Callable[[bytes], str], secret: str) -> None:
     """In the usual encodings, also as a part of what is encoded; at most a few bits are left."""
     told = encode(secret.encode())
-    hidden = str(hiding({secret})(f"<{told}>"))
+    hidden = str(secret_filter({secret})(f"<{told}>"))
     assert "***" in hidden
     assert encode(secret.encode()[1:-1])[4:-4] not in hidden
 
 
 def test_encodings_of_short_secrets_are_not_hidden() -> None:
     """They would take parts out of texts that have nothing to do with them."""
-    assert hiding({"abc"})("616263 YWJj") == "616263 YWJj"
+    assert secret_filter({"abc"})("616263 YWJj") == "616263 YWJj"

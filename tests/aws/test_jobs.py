@@ -13,7 +13,7 @@ import asl
 import asl.aws
 from asl.aws import Integrations
 from asl.aws.catalog import ACTIONS, SERVICES
-from asl.checks.service_catalog import optimized
+from asl.checks.service_catalog import optimized_integrations
 from tests.aws.endpoint_server import Answer, Received, endpoint_server
 from tests.aws.tasks import failure, output, task
 
@@ -24,11 +24,12 @@ def test_every_action_has_a_row() -> None:
     """The table has the actions that AWS lists, with `.sync` where AWS has it."""
     own = {"apigateway:invoke", "http:invoke", "lambda:invoke"}
     missing = {"eks:call", "eks:runJob"}
-    listed = {f"{name}:{action}" for name, each in optimized().items() for action in each}
+    integrations = optimized_integrations()
+    listed = {f"{name}:{action}" for name, each in integrations.items() for action in each}
     assert listed - ACTIONS.keys() == own | missing
     for label, row in ACTIONS.items():
         service, _, action = label.partition(":")
-        assert (".sync" in optimized()[service][action].patterns) == (row.job is not None), label
+        assert (".sync" in integrations[service][action].patterns) == (row.job is not None), label
 
 
 @pytest.mark.parametrize("label", ACTIONS)

@@ -52,7 +52,7 @@ def test_values_of_one_text_of_several_are_counted(before: bytes) -> None:
     counter = ValueCounter(10_000, 8)
     assert all(counter.feed(event) for _ in range(100))
     assert not counter.feed(before + b"data: [" + b"{}," * 8)
-    assert counter.exceeded == 8
+    assert counter.exceeded_limit == 8
 
 
 def test_texts_that_never_end_are_one_text() -> None:

@@ -402,7 +402,7 @@ def test_a_full_disk_ends_the_runner_and_loses_nothing(
 
     async def main() -> None:
         async with store.runner(agents={"Work": work}) as runner:
-            await runner.ended()
+            await runner.wait_until_stopped()
 
     (pages,) = rows(store, "PRAGMA page_count")[0]
     execute(store, f"PRAGMA max_page_count = {pages}")

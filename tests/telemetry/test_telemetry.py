@@ -600,7 +600,7 @@ def test_hanging_exporter_is_abandoned(
     monkeypatch.setattr(exporters, "EXPORTERS", made)
     monkeypatch.setattr(exporters, "PATIENCE", 0.05)
     document = {"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}}
-    with exporters.exporting("console") as telemetry:
+    with exporters.export_telemetry("console") as telemetry:
         assert asl.run(document, listener=telemetry).ok
     hanging.release.set()
     (record,) = caplog.records

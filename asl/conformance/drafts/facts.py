@@ -18,20 +18,20 @@ __all__ = [
     "TEXT",
     "Facts",
     "Place",
-    "answered",
-    "assigned",
-    "beside",
+    "add_facts",
+    "facts_of_answer",
+    "facts_of_memory",
+    "facts_of_pass",
+    "facts_of_queries",
+    "facts_of_variables",
     "firmest",
     "handed_on",
     "of_item",
     "outside",
-    "passed",
     "place_of",
     "put",
-    "queried",
     "read",
     "read_of_input",
-    "remembered",
     "trace",
     "value_of",
 ]
@@ -158,7 +158,7 @@ def read(state: Mapping[str, Json], items: Json = None) -> Facts:
                 found[place] = value
     made = {field: state.get(field) for field in ("Output", "Assign")}
     asked = {place: sample for root, place, sample in _reads(made) if root == _INPUT}
-    return beside(asked, found)
+    return add_facts(asked, found)
 
 
 def _expected(kind: StateType) -> dict[str, Json]:
@@ -189,7 +189,7 @@ def handed_on(state: Mapping[str, Json], facts: Facts) -> Facts:
     return {(*place, *at): value for at, value in (facts or {(): TEXT}).items()}
 
 
-def queried(state: Mapping[str, Json]) -> tuple[Facts, Facts]:
+def facts_of_queries(state: Mapping[str, Json]) -> tuple[Facts, Facts]:
     """Return facts about what the queries of a state read of its result, and of variables.
 
     The place of the latter begins with the variable's name.
@@ -253,7 +253,7 @@ def _below(facts: Facts, place: Place | None) -> Facts:
     return {at[count:]: value for at, value in facts.items() if at[:count] == place}
 
 
-def answered(state: Mapping[str, Json], facts: Facts) -> tuple[Facts, Facts]:
+def facts_of_answer(state: Mapping[str, Json], facts: Facts) -> tuple[Facts, Facts]:
     """Return what the answer of a Task must be, and what must be there before it."""
     if "Output" in state:  # JSONata: what it says of the answer is followed
         output = state["Output"]
@@ -269,7 +269,7 @@ def answered(state: Mapping[str, Json], facts: Facts) -> tuple[Facts, Facts]:
     return result, outside(facts, place)
 
 
-def assigned(state: Mapping[str, Json], assign: Json, variables: Facts) -> list[Facts]:
+def facts_of_variables(state: Mapping[str, Json], assign: Json, variables: Facts) -> list[Facts]:
     """Return what facts about variables are before an `Assign` has made these.
 
     They are facts about the state's input, about its result, and about variables.
@@ -298,7 +298,7 @@ def trace(reasoning: Mapping[str, Json]) -> Facts:
     return {("reasoning",): {"steps": thoughts}}
 
 
-def remembered(state: Mapping[str, Json]) -> Facts:
+def facts_of_memory(state: Mapping[str, Json]) -> Facts:
     """Return facts about what a state writes to its memory, so that it is there."""
     write = state.get("Memory", {}).get("Write", [])
     entries = write if type(write) is list else [write]
@@ -306,7 +306,7 @@ def remembered(state: Mapping[str, Json]) -> Facts:
     return {place: "text" for place in places if place}
 
 
-def beside(more: Facts, facts: Facts) -> Facts:
+def add_facts(more: Facts, facts: Facts) -> Facts:
     """Add facts about other places."""
     found = dict(facts)
     for place, value in more.items():
@@ -315,7 +315,7 @@ def beside(more: Facts, facts: Facts) -> Facts:
     return found
 
 
-def passed(state: Mapping[str, Json], facts: Facts) -> Facts:
+def facts_of_pass(state: Mapping[str, Json], facts: Facts) -> Facts:
     """Return the facts before a Pass state."""
     if "Output" in state:
         return _source(state["Output"], facts, r"\{%\s*\$states\.input((?:\.\w+)*)\s*%\}")

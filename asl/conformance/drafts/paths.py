@@ -14,20 +14,20 @@ from asl.conformance.drafts.choice_rules import rule_facts
 from asl.conformance.drafts.facts import (
     Facts,
     Place,
-    answered,
-    assigned,
-    beside,
+    add_facts,
+    facts_of_answer,
+    facts_of_memory,
+    facts_of_pass,
+    facts_of_queries,
+    facts_of_variables,
     firmest,
     handed_on,
     of_item,
     outside,
-    passed,
     place_of,
     put,
-    queried,
     read,
     read_of_input,
-    remembered,
     trace,
     value_of,
 )
@@ -102,7 +102,7 @@ class RunInputs(NamedTuple):
         """Return the same with another value at a place of the input."""
         return self._replace(data=put(self.data, place, value))
 
-    def answering(self, task: str, number: int, place: Place, value: Json) -> "RunInputs":
+    def with_answer(self, task: str, number: int, place: Place, value: Json) -> "RunInputs":
         """Return the same with another value at a place of an answer of a Task."""
         script = list(self.scripts[task])
         script[number] = {"return": put(script[number]["return"], place, value)}
@@ -118,7 +118,7 @@ def required_inputs(
     without *items*.
     """
     scripts: Scripts = {}
-    facts = beside(read_of_input(machine), _asked(machine, way, {}, answer, items, scripts))
+    facts = add_facts(read_of_input(machine), _asked(machine, way, {}, answer, items, scripts))
     return RunInputs(value_of(facts) if facts else data, scripts)
 
 
@@ -134,9 +134,11 @@ def _asked(
     variables: Facts = {}
     for step in reversed(way):
         state = machine["States"][step.name]
-        asked, remain = queried(state)
+        asked, remain = facts_of_queries(state)
         facts = facts if step.by == "catch" else handed_on(state, facts)
-        given, made, variables = assigned(state, _handler(state, step).get("Assign"), variables)
+        given, made, variables = facts_of_variables(
+            state, _handler(state, step).get("Assign"), variables
+        )
         inner: Facts = {}
         item: Facts = {}
         answers = {} if step.by == "catch" else scripts
@@ -157,21 +159,21 @@ def _asked(
         elif state["Type"] == "Choice":
             facts |= rule_facts(state["Choices"], step.index if step.by == "rule" else None)
         elif state["Type"] == "Task":
-            result, facts = answered(state, facts)
+            result, facts = facts_of_answer(state, facts)
             result |= made | trace(state.get("Reasoning", {}))
             if "ResultSelector" not in state:
-                result = beside(remembered(state), result)
-            result = beside(asked, result)
+                result = add_facts(facts_of_memory(state), result)
+            result = add_facts(asked, result)
             value = value_of(result) if result else answer
             scripts.setdefault(step.name, []).insert(0, {"return": value})
         elif state["Type"] == "Pass":
-            facts = beside(remembered(state), passed(state, facts))
+            facts = add_facts(facts_of_memory(state), facts_of_pass(state, facts))
         if "ItemReader" in state:
             scripts.setdefault(step.name, [{"return": [value_of(item)] if items else []}])
         for task in tasks_of(step.name, state):
             scripts.setdefault(task, [{"return": answer}])
         given = firmest(read(state, [value_of(item)] if items else []), given)
-        facts = firmest(beside(inner, given), facts)
+        facts = firmest(add_facts(inner, given), facts)
         variables = firmest(variables, remain)
     return facts
 

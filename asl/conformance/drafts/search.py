@@ -155,7 +155,7 @@ def _changes(
         for value in values:
             for name, number, places in answers:
                 if rank < len(places):
-                    yield given.answering(name, number, places[rank], value)
+                    yield given.with_answer(name, number, places[rank], value)
             if rank < len(ends):
                 yield given.put(ends[rank], value)
 

@@ -105,7 +105,7 @@ class DurableCallback:
         self.ended, task.status = due, "timeout"
         options = self.options
         assert options is not None
-        if task.missed:
+        if task.is_heartbeat_due:
             raise HeartbeatMissed(options.cause("sign of life", options.heartbeat))
         raise RaisedError("States.Timeout", options.cause("answer", options.timeout))
 

@@ -263,7 +263,7 @@ class JournaledEffects:
         asking = ApprovalProcess(self.caller, frame, request)
         request.notices_sent = 2**62  # no notification is needed any more
         await asking.begin()
-        with self.journal.reading():
+        with self.journal.damage_reports():
             time = read_time(answer[1])
         over = await asking.catch_up(time)
         if over is not None:
@@ -271,14 +271,14 @@ class JournaledEffects:
         if self.journal.take_answer(
             request.id
         ):  # the decision was made without the present spending
-            with self.journal.reading():
+            with self.journal.damage_reports():
                 now, decision = answer[1:3]
                 frame.now = read_time(now)
             frame.show_usage(None)
             self.answers.put(frame, log_of(frame), request.key, request.kind, decision, None)
         else:
             decision = self.answers.recorded_answer(request.kind, request.key, answer, frame)
-        with self.journal.reading():
+        with self.journal.damage_reports():
             _check_decision(decision)
         asking.record_decision(decision, frame.now)
         return decision

@@ -73,13 +73,13 @@ class JournaledExecution:
         effects.machine = effects.timed_machine = self.machine
         execution.emit, execution.child_records = self.emit, self._emit_of_child
         if journal.spending is not None:
-            with journal.reading():
+            with journal.damage_reports():
                 read_spending(journal.spending, execution)
         if journal.recorded:
             execution.read_earlier_records = lambda flat: _earlier(journal, execution, flat)
         if self.runtime.in_event_loop:
             self._look_later()
-        with journal.reading():
+        with journal.damage_reports():
             self._recover(frame, log_of(frame))
 
     def enter_event_loop(self) -> None:
@@ -118,7 +118,7 @@ class JournaledExecution:
             self.top.show_usage(UsageTotals(max_cost=None if most is None else Decimal(most)))
         spending = self.journal.spending
         if spending is not None and len(spending) > 3:
-            with self.journal.reading():
+            with self.journal.damage_reports():
                 ledger.restore(spending[3])
 
     def _recover(self, frame: Frame, log: MachineLog) -> None:
@@ -153,7 +153,7 @@ class JournaledExecution:
             outcome = self.journal.answers.pop(log.path, None)
             if outcome is not None:
                 return self.answers.recorded_answer("child", log.path, outcome, frame)
-            with self.journal.reading():
+            with self.journal.damage_reports():
                 self._recover(frame, log)
         if frame.parameter_values is not None and not self.journal.recorded.get(log.path):
             self.journal.put_filled(log.path, frame.parameter_values)
@@ -317,7 +317,7 @@ def _keep_rights(journal: Journal, execution: Execution) -> None:
     if not execution.rights and known is None:
         return
     if not execution.rights:
-        with journal.reading():
+        with journal.damage_reports():
             execution.identity = execution.identity._replace(rights=read_levels(known))
     elif known is None:
         journal.put_answer(RIGHTS, write_levels(execution.rights))

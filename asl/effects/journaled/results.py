@@ -214,7 +214,7 @@ class JournaledResults:
             StateError: The effect failed.
             JournalMismatch: The journal has the answer of another effect.
         """
-        with self.journal.reading():
+        with self.journal.damage_reports():
             of, now, value, error, *more = answer
             if of != kind:
                 raise JournalMismatch(

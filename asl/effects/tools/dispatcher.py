@@ -467,7 +467,7 @@ class ToolDispatcher:
         """Record that a tool was requested and not called."""
         self.log.refuse(tool, arguments, error, cause)
 
-    def blocking(self) -> BlockingTools:
+    def blocking_tools(self) -> BlockingTools:
         """Return the same tools for a plain function, which blocks in its thread."""
         return BlockingTools(self, self.thread_requests, self.caller.runtime)
 

@@ -19,13 +19,13 @@ class FileBounds:
         self.folder = folder
 
     @cached_property
-    def allowed(self) -> list[list[str]] | None:
+    def allowed_patterns(self) -> list[list[str]] | None:
         """Allowed patterns by segments, with links resolved; None for all files."""
         patterns = self.reach.allowed
         return None if patterns is None else [_pattern(each, self.folder) for each in patterns]
 
     @cached_property
-    def denied(self) -> list[list[str]]:
+    def denied_patterns(self) -> list[list[str]]:
         """Denied patterns by segments, as written and with links resolved."""
         return [
             _pattern(each, self.folder, resolve)
@@ -37,9 +37,13 @@ class FileBounds:
         """Return why a file may not be read or written, None if it may."""
         written = os.path.normpath(os.path.join(self.folder, os.path.expanduser(path)))
         real = os.path.realpath(os.path.join(self.folder, os.path.expanduser(path)))
-        if any(_fits(each, pattern) for each in (written, real) for pattern in self.denied):
+        if any(
+            _fits(each, pattern) for each in (written, real) for pattern in self.denied_patterns
+        ):
             return "is denied"
-        if self.allowed is not None and not any(_fits(real, each) for each in self.allowed):
+        if self.allowed_patterns is not None and not any(
+            _fits(real, each) for each in self.allowed_patterns
+        ):
             where = "" if real == written else f", which is {real!r},"
             return f"{where} is not allowed".removeprefix(", ") if where else "is not allowed"
         if os.path.isdir(real):

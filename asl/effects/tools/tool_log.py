@@ -79,7 +79,7 @@ class ToolLog:
     @property
     def pauses(self) -> bool:
         """Return whether the turn is being paused, so that interrupted calls continue later."""
-        return self.outer.place is not None and self.outer.place.turn.pausing
+        return self.outer.place is not None and self.outer.place.turn.is_pausing
 
     def record_outcome(self, outcome: ToolOutcome, tool: str, arguments: Json) -> None:
         """Record the outcome of a tool call, as far as the policies allow."""

@@ -63,7 +63,7 @@ def array(function: str, position: int, value: Json) -> list[Json]:
     raise _mismatch(function, position, "an array", value)
 
 
-def mapping(function: str, position: int, value: Json) -> dict[str, Json]:
+def object_argument(function: str, position: int, value: Json) -> dict[str, Json]:
     """Return the argument as an object.
 
     Raises:

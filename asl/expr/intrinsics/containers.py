@@ -19,7 +19,7 @@ from asl.expr.intrinsics.arguments import (
     check_bounds,
     failure,
     integer,
-    mapping,
+    object_argument,
     string,
     text_of,
 )
@@ -185,7 +185,7 @@ def json_merge(profile: Profile, one: Json, other: Json, deep: Json) -> Json:
     name = "States.JsonMerge"
     if deep is True or (deep is not False and not profile.aws):
         raise failure(name, "argument 3 must be false: only shallow merging is supported")
-    return {**mapping(name, 1, one), **mapping(name, 2, other)}
+    return {**object_argument(name, 1, one), **object_argument(name, 2, other)}
 
 
 def merge(profile: Profile, frame: ExpressionFrame, *objects: Json) -> Json:
@@ -198,7 +198,7 @@ def merge(profile: Profile, frame: ExpressionFrame, *objects: Json) -> Json:
     for position, value in enumerate(objects, 1):
         if value is not None:
             check_bounds(name, value, profile.max_payload, frame.work)
-            whole = merge_deep(whole, mapping(name, position, value), frame.work)
+            whole = merge_deep(whole, object_argument(name, position, value), frame.work)
     return whole
 
 
@@ -226,14 +226,14 @@ def merge_deep(one: Json, other: Json, work: WorkMeter, level: int = 1) -> Json:
 
 def pick(value: Json, *keys: Json) -> Json:
     """`States.Pick(o, key, ...)`: the listed members that exist, in the order listed."""
-    members = mapping("States.Pick", 1, value)
+    members = object_argument("States.Pick", 1, value)
     wanted = [string("States.Pick", at, key) for at, key in enumerate(keys, 2)]
     return {key: members[key] for key in wanted if key in members}
 
 
 def omit(value: Json, *keys: Json) -> Json:
     """`States.Omit(o, key, ...)`: the members except those listed."""
-    members = mapping("States.Omit", 1, value)
+    members = object_argument("States.Omit", 1, value)
     unwanted = {string("States.Omit", at, key) for at, key in enumerate(keys, 2)}
     return {key: item for key, item in members.items() if key not in unwanted}
 

@@ -327,7 +327,7 @@ class Lambda(QueryFunction):
             run.nest(self.nesting)
         return self.body(self.item, QueryScope(run, self.scope, names))
 
-    def bound(self, arguments: list[Value]) -> "Lambda":
+    def bind_parameters(self, arguments: list[Value]) -> "Lambda":
         """Return the function with some parameters bound; `HOLE` leaves one open."""
         open_, names = [], {}
         for index, name in enumerate(self.parameters):

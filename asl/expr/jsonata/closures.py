@@ -87,7 +87,7 @@ class _Compiler:
         """Return whether a node is a workflow variable or a function: never a sequence."""
         return node.type == "variable" and node.value != "" and node.value not in self.bound
 
-    def weighed(self, node: Node) -> tuple[Closure, int]:
+    def compile_weighed(self, node: Node) -> tuple[Closure, int]:
         """Compile a node; return its closure and its weight."""
         before = self.weight
         return self.compile(node), self.weight - before
@@ -245,13 +245,13 @@ class _Compiler:
         if node.type == "sort":
             self.weight += 1
             terms = [
-                SortTerm(*self.weighed(term.expression), bool(term.descending))
+                SortTerm(*self.compile_weighed(term.expression), bool(term.descending))
                 for term in node.terms
             ]
             closure, weight = NOTHING, 1
         else:
             terms = None
-            closure, weight = self.weighed(node)
+            closure, weight = self.compile_weighed(node)
         return paths.PathStep(
             closure,
             weight,
@@ -272,7 +272,7 @@ class _Compiler:
         predicate = node.expr
         if predicate.type == "number" and predicate.predicate is None:
             return paths.PathFilter(NOTHING, 1, predicate.value)
-        return paths.PathFilter(*self.weighed(predicate), None)
+        return paths.PathFilter(*self.compile_weighed(predicate), None)
 
     def pairs(self, pairs: list[list[Node]]) -> list[grouping.ObjectPair]:
         """Compile the keys and values of an object."""
@@ -294,7 +294,7 @@ class _Compiler:
             return lambda item, scope: TailCall(name, procedure, arguments, item, scope)
         parameters = tuple(each.value for each in node.arguments)
         signature = None if node.signature is None else _signature(node.signature)
-        body, weight = self.weighed(node.body)
+        body, weight = self.compile_weighed(node.body)
         nests = nesting(node.body)
         return lambda item, scope: Lambda(parameters, body, weight, nests, signature, item, scope)
 
@@ -344,7 +344,7 @@ class _Compiler:
             given = [argument(item, scope) for argument in arguments]
             function = procedure(item, scope)
             if isinstance(function, Lambda):
-                return function.bound(given)
+                return function.bind_parameters(given)
             if isinstance(function, QueryFunction):
                 return PartialFunction(function, given)
             if function is UNDEFINED and meant(item, scope):

@@ -196,7 +196,7 @@ def parse_common(source: str, form: bool = False) -> ParsedTree | None:
     """
     try:
         reader = _Reader(source, 0 if form else None)
-        tree = reader.whole()
+        tree = reader.parse()
         return ParsedTree(
             tree, _NOTHING, tuple(map(_reference, reader.variables)), (*reader.context,)
         )
@@ -255,7 +255,7 @@ class _Reader:
             raise _Unusual
         self.advance()
 
-    def whole(self) -> SyntaxNode:
+    def parse(self) -> SyntaxNode:
         node = self.expression(0)
         if self.kind != _END:
             raise _Unusual
@@ -266,7 +266,7 @@ class _Reader:
         left = self.first()
         while self.id and power < _POWERS.get(self.id, 0):
             self.deeper()
-            left = self.joined(left, self.id, self.position)
+            left = self.infix_expression(left, self.id, self.position)
         self.depth = depth
         return left
 
@@ -284,7 +284,7 @@ class _Reader:
             raise _Unusual
         self.advance()
         if operator:
-            return self.opened(operator, position)
+            return self.prefix_expression(operator, position)
         if kind == _VARIABLE:
             return self.variable(value, position)
         if kind in (_SINGLE, _DOUBLE):
@@ -312,7 +312,7 @@ class _Reader:
             self.context.append((f"${name}", position - 1 - len(name)))
         return node
 
-    def opened(self, operator: str, position: int) -> SyntaxNode:
+    def prefix_expression(self, operator: str, position: int) -> SyntaxNode:
         """Read an expression that starts with an operator."""
         if operator == "-":
             operand = self.expression(_SIGN)
@@ -325,13 +325,13 @@ class _Reader:
             self.expect(")")
             return block
         if operator == "[":
-            items = self.listed("]", self.expression)
+            items = self.separated("]", self.expression)
             return SyntaxNode("unary", value="[", expressions=items, position=position)
         if operator == "{":
-            return SyntaxNode("unary", value="{", lhs_object=self.listed("}", self.pair))
+            return SyntaxNode("unary", value="{", lhs_object=self.separated("}", self.pair))
         raise _Unusual
 
-    def listed(self, closing: str, read: Callable[[int], Any]) -> list[Any]:
+    def separated(self, closing: str, read: Callable[[int], Any]) -> list[Any]:
         """Read comma-separated parts and the closing bracket."""
         found: list[Any] = []
         if self.id != closing:
@@ -347,7 +347,7 @@ class _Reader:
         self.expect(":")
         return [key, self.expression(power)]
 
-    def joined(self, left: SyntaxNode, operator: str, position: int) -> SyntaxNode:
+    def infix_expression(self, left: SyntaxNode, operator: str, position: int) -> SyntaxNode:
         """Read an operator after an expression, with its operands."""
         self.advance()
         if operator == "(":
@@ -356,7 +356,7 @@ class _Reader:
             if left.type == "text":  # a fault names it
                 raise _Unusual
             left.called = left.type == "variable"
-            arguments = self.listed(")", self.expression)
+            arguments = self.separated(")", self.expression)
             return SyntaxNode(
                 "function", value="(", procedure=left, arguments=arguments, position=position
             )

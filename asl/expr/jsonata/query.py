@@ -37,7 +37,7 @@ class CompiledShape:
     """The compiled form that queries with different constant texts share."""
 
     variables: frozenset[str]
-    shadowed: frozenset[str]
+    builtin_names: frozenset[str]
     members: frozenset[str] | None
     references: tuple[Reference, ...]
     context: tuple[tuple[str, int], ...]
@@ -71,9 +71,9 @@ class Query:
         return self.shape.variables
 
     @property
-    def shadowed(self) -> frozenset[str]:
+    def builtin_names(self) -> frozenset[str]:
         """The built-in function names it reads, which workflow variables would replace."""
-        return self.shape.shadowed
+        return self.shape.builtin_names
 
     @property
     def members(self) -> frozenset[str] | None:
@@ -105,7 +105,7 @@ class Query:
     def certain_failures(self) -> list[CertainFailure]:
         """Return the parts that fail for any data; this parses the source again."""
         tree = _with_room(lambda: parser.parse(self.source).tree)
-        return certain_failures(tree, bool(self.shape.shadowed))
+        return certain_failures(tree, bool(self.shape.builtin_names))
 
     def __call__(
         self, bindings: Mapping[str, Json], frame: ExpressionFrame, meter: WorkMeter | None = None

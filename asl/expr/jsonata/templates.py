@@ -31,7 +31,7 @@ class ExpressionSite(NamedTuple):
     aws: bool = False
     """Whether limits and messages are AWS's."""
 
-    def parsed(self, source: str) -> Query:
+    def parse(self, source: str) -> Query:
         """Return the query with this source."""
         return parse(source, limits(self.aws))
 
@@ -48,7 +48,7 @@ def _compile_part(template: Json, site: ExpressionSite, field: str) -> Evaluate 
         if source is None:
             return None
         here = site if field == site.field else site._replace(field=field)
-        return _compile_query(here.parsed(source), here)
+        return _compile_query(here.parse(source), here)
     if type(template) is list:
         items = [_compile_part(part, site, f"{field}[{i}]") for i, part in enumerate(template)]
         if not any(items):
@@ -68,7 +68,7 @@ def compile_typed(text: str, site: ExpressionSite, kind: str) -> Evaluate:
     """Compile an expression with a required JSON type: `number`, `array`, ..."""
     source = query_source(text)
     assert source is not None
-    query = site.parsed(source)
+    query = site.parse(source)
     return partial(_typed, query, site, kind, _compile_query(query, site))
 
 

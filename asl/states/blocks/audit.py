@@ -85,7 +85,7 @@ class Redaction:
             return HIDDEN
         return value
 
-    def quoted(self, value: Json) -> Iterator[str]:
+    def quoted_texts(self, value: Json) -> Iterator[str]:
         """Yield the redacted texts of a document, which other texts may quote."""
         hidden = self(value)
         if hidden is value:
@@ -173,7 +173,7 @@ def _details(call: _Call, level: int, redact: Redaction) -> dict[str, Json]:
             details["model"] = call.used.model
         if error is not None:
             data = (attempt.raw, attempt.payload)
-            quoted = {text for each in data for text in redact.quoted(each)}
+            quoted = {text for each in data for text in redact.quoted_texts(each)}
             details["cause"] = None if error.cause is None else redact_text(error.cause, quoted)
     if level >= LEVELS.index("full"):
         details["parameters"] = redact(attempt.payload)

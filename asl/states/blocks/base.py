@@ -69,7 +69,7 @@ class Attempt:
 
     def may_repeat(self) -> None:
         """Mark that the agent may be called again in this attempt."""
-        if self.options is not None and self.options.limited:
+        if self.options is not None and self.options.is_limited:
             self.options.repeats = True
 
     async def call_helper(self, agent: str, payload: Json) -> Json:
@@ -261,7 +261,7 @@ def _has(value: Json, path: Path) -> bool:
 def _call(attempt: Attempt) -> Awaitable[Json]:
     frame, options = attempt.frame, attempt.options
     if options is not None and options.start is not None:
-        left = options.left(frame.now)
+        left = options.remaining(frame.now)
         if left is not None and left <= 0:
             raise StateError("States.Timeout", options.cause("answer", options.timeout))
     return frame.effects.call(frame, Invocation(attempt.target, attempt.payload, options))

@@ -39,7 +39,7 @@ def show_context(compiler: Compiler, inner: Perform) -> Perform:
     plan = _Plan(compiler)
 
     async def perform(attempt: Attempt) -> Json:
-        attempt.set_call_attribute("context", await plan.built(attempt))
+        attempt.set_call_attribute("context", await plan.build(attempt))
         return await inner(attempt)
 
     return perform
@@ -63,7 +63,7 @@ class _Plan:
             compiler, "Context.Summarize", ("When", "Using", "Ratio", "Target")
         )
 
-    async def built(self, attempt: Attempt) -> Json:
+    async def build(self, attempt: Attempt) -> Json:
         """Return the context of an attempt.
 
         Raises:
@@ -361,7 +361,7 @@ def _check_summary(block: Mapping[str, Json], node: Node) -> Iterator[Finding]:
             "V-CTX-01", message, node.at("Context", "Summarize"), "add Using", at_key=True
         )
     target = summary.get("Target")
-    if type(target) is str and not node.computed(target):
+    if type(target) is str and not node.is_computed(target):
         path = _path(target)
         if path is None or not path.reference:
             message = f"'Target' must select one node, not {target!r}"

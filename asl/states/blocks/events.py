@@ -128,7 +128,7 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
             yield Finding("V-EVT-01", message, node.at("Events", name), at_key=True)
         paths = hook.get("Include")
         for index, text in enumerate(paths if type(paths) is list else ()):
-            if type(text) is str and not node.computed(text):
+            if type(text) is str and not node.is_computed(text):
                 yield from _check_path(text, node.at("Events", name, "Include", index))
 
 

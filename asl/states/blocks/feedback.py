@@ -179,7 +179,7 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
         message = "'Source' is another name of 'Type': write one of them"
         yield Finding("V-FB-01", message, node.at("Feedback", "Source"), at_key=True)
     kind = _type(block) if type(_raw_type(block)) is str else ""
-    if kind not in OF_TYPE or is_dynamic(block) or node.computed(compact(block)):
+    if kind not in OF_TYPE or is_dynamic(block) or node.is_computed(compact(block)):
         return  # reported by the schema, or checked when it is computed
     for field in ("Scale", "Labels", "Fields"):
         if field in block and field not in OF_TYPE[kind]:

@@ -72,7 +72,7 @@ def guard_input(compiler: Compiler, inner: Perform) -> Perform:
     written, computed = _compile_guard(compiler, "Input")
 
     async def guarded(attempt: Attempt, guard: _Guard) -> Json:
-        attempt.payload = await guard.passed(attempt, attempt.payload, False)
+        attempt.payload = await guard.apply(attempt, attempt.payload, False)
         return await inner(attempt)
 
     def perform(attempt: Attempt) -> Awaitable[Json]:
@@ -91,7 +91,7 @@ def guard_output(compiler: Compiler, inner: Perform) -> Perform:
 
     async def perform(attempt: Attempt) -> Json:
         guard = written or computed(attempt)
-        attempt.judge = guard.judged
+        attempt.judge = guard.apply_once
         left = guard.retries
         if guard.repeats:
             attempt.may_repeat()
@@ -100,7 +100,7 @@ def guard_output(compiler: Compiler, inner: Perform) -> Perform:
             if not guard.is_doubtful(attempt, result):
                 return result
             try:
-                return await guard.passed(attempt, result, left > 0)
+                return await guard.apply(attempt, result, left > 0)
             except _Again:
                 left -= 1
 
@@ -145,28 +145,28 @@ class _Guard:
         )
         """Whether a content needs inspection; most do not."""
 
-    async def judged(self, attempt: Attempt, content: Json) -> Json:
+    async def apply_once(self, attempt: Attempt, content: Json) -> Json:
         """Return a content after the guardrails, without repeating the call."""
-        return await self.passed(attempt, content, False)
+        return await self.apply(attempt, content, False)
 
     def is_doubtful(self, attempt: Attempt, content: Json) -> bool:
         """Return whether a content needs inspection; raises StateError for too much work."""
         try:
             return self.doubts(content, attempt.frame.work.spend)
         except WorkExceeded as exceeded:
-            raise self.exceeded(exceeded) from None
+            raise self.work_error(exceeded) from None
 
-    def exceeded(self, exceeded: WorkExceeded) -> StateError:
+    def work_error(self, exceeded: WorkExceeded) -> StateError:
         """Return the error of a content that needs too much work."""
         cause = f"state '{self.state}': the guardrails of the {self.direction}: {exceeded}"
         return StateError("States.Runtime", cause)
 
-    async def passed(self, attempt: Attempt, content: Json, again: bool) -> Json:
+    async def apply(self, attempt: Attempt, content: Json, again: bool) -> Json:
         """Return the content after the guardrails; raises StateError, or _Again if *again*."""
         try:
             return await self._passed(attempt, content, again)
         except WorkExceeded as exceeded:
-            raise self.exceeded(exceeded) from None
+            raise self.work_error(exceeded) from None
 
     async def _passed(self, attempt: Attempt, content: Json, again: bool) -> Json:
         texts: list[str] | None = None
@@ -195,7 +195,7 @@ class _Guard:
             if verdict.content:
                 (content,) = verdict.content
         if self.validator is not None:
-            verdict = await self.asked(attempt, self.validator, content)
+            verdict = await self.ask_agent(attempt, self.validator, content)
             if verdict.reason is not None:
                 self.fail(attempt, f"validator {self.validator!r}: {verdict.reason}")
             if verdict.content:
@@ -214,7 +214,7 @@ class _Guard:
                 return None
             return ContentVerdict("its checker is not registered")
 
-    async def asked(self, attempt: Attempt, agent: str, content: Json) -> ContentVerdict:
+    async def ask_agent(self, attempt: Attempt, agent: str, content: Json) -> ContentVerdict:
         """Return the verdict of an agent on a content."""
         answer = await attempt.call_helper(
             agent,
@@ -278,7 +278,7 @@ def _rule(written: Mapping[str, Json], index: int, guard: _Guard) -> _Rule | Non
     )
 
     async def judge(attempt: Attempt, content: Json) -> ContentVerdict:
-        return await guard.asked(attempt, agent, content)
+        return await guard.ask_agent(attempt, agent, content)
 
     optional = "Action" not in written or action in WARNS
     return _Rule(place, kind, action, judge=judge, optional=optional)
@@ -309,7 +309,7 @@ def _idle_retries(guard: Mapping[str, Json], node: Node) -> Iterator[Finding]:
         return
     for rule in filter(lambda each: type(each) is dict, rules):
         action = rule.get("Action")
-        if action == "retry" or node.computed(action) or "Action.$" in rule:
+        if action == "retry" or node.is_computed(action) or "Action.$" in rule:
             return
     message = "'MaxRetries' has no effect without a rule with the action 'retry'"
     place, hint = node.at("Guardrails", "Output", "MaxRetries"), 'set "Action": "retry" in a rule'
@@ -327,7 +327,7 @@ def _check_rule(node: Node, rule: Mapping[str, Json], side: str, pointer: str) -
             f"{pointer}/Action",
             severity=Severity.ERROR,
         )
-    known = "Type" in rule and not node.computed(kind)
+    known = "Type" in rule and not node.is_computed(kind)
     blocks = "Block" in rule or "Block.$" in rule
     if action in CUTS and known and (kind not in CUTTABLE or (kind == "pattern" and not blocks)):
         message = f"{action!r} has no matches to remove in this rule, so it acts as 'block'"
@@ -351,7 +351,7 @@ def _check_rule(node: Node, rule: Mapping[str, Json], side: str, pointer: str) -
         yield from _check_regex(node, rule, pointer)
     types = rule.get("Types")
     for index, name in enumerate(types if kind == "pii" and type(types) is list else ()):
-        if type(name) is str and personal_kind(name) not in KINDS and not node.computed(name):
+        if type(name) is str and personal_kind(name) not in KINDS and not node.is_computed(name):
             message = f"{name!r} is not a kind of personal data"
             hint = did_you_mean(personal_kind(name), KINDS) or f"one of {', '.join(KINDS)}"
             yield Finding("V-GRD-02", message, f"{pointer}/Types/{index}", hint)
@@ -367,11 +367,11 @@ def _check_length(rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
 
 def _check_regex(node: Node, rule: Mapping[str, Json], pointer: str) -> Iterator[Finding]:
     pattern, flags = rule.get("Pattern"), rule.get("Flags", "")
-    flags = "" if node.computed(flags) else flags
+    flags = "" if node.is_computed(flags) else flags
     if type(flags) is str and not set(flags) <= set(FLAGS):
         message = f"unknown flags {flags!r}"
         yield Finding("V-GRD-02", message, f"{pointer}/Flags", "letters of i, m and s")
-    elif type(pattern) is str and type(flags) is str and not node.computed(pattern):
+    elif type(pattern) is str and type(flags) is str and not node.is_computed(pattern):
         try:
             linear(pattern, flags)
         except ValueError as fault:

@@ -366,7 +366,7 @@ def _check_read(read: Json, kind: Json, node: Node) -> Iterator[Finding]:
         yield Finding("V-MEM-05", message, node.at("Memory", "Read"), at_key=True)
     yield from _check_others(read, form, node)
     target = read.get("InjectAt")
-    if type(target) is str and not node.computed(target):
+    if type(target) is str and not node.is_computed(target):
         try:
             path = parse_reference_path(target)
         except ExpressionFault as fault:

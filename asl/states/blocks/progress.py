@@ -447,7 +447,7 @@ def _is_list_of_numbers(written: Json) -> bool:
 
 def _check_path(block: Mapping[str, Json], field: str, node: Node, name: str) -> Iterator[Finding]:
     target = block.get(field)
-    if type(target) is not str or node.computed(target):
+    if type(target) is not str or node.is_computed(target):
         return
     pointer = node.at(name, field)
     try:

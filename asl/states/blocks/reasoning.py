@@ -96,7 +96,7 @@ def _check(node: Node, workflow: Mapping[str, Json]) -> Iterator[Finding]:
         message = f"MinSteps {least} is above MaxSteps {most}"
         yield Finding("V-RSN-01", message, node.at("Reasoning", "MinSteps"))
     target = block.get("Store")
-    if type(target) is str and not node.computed(target):
+    if type(target) is str and not node.is_computed(target):
         yield from _check_store(target, node.at("Reasoning", "Store"))
 
 

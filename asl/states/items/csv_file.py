@@ -34,7 +34,7 @@ def read_csv(file: BinaryIO, form: DataFormat) -> Iterator[Json]:
 
     longest = min(form.longest, MAX_LINE)
     size = _RowSize(form.delimiter, 2 * longest)
-    lines = _escaped(size.counted(_lines(file, longest)), form.delimiter)
+    lines = _escaped(size.count_lines(_lines(file, longest)), form.delimiter)
     rows = csv.reader(lines, delimiter=form.delimiter, escapechar="\\", strict=True)
     done = 0
     """The lines of the rows that have been read."""
@@ -69,7 +69,7 @@ class _RowSize:
         self.most = most
         self.bytes = self.columns = 0
 
-    def counted(self, lines: Iterable[str]) -> Iterator[str]:
+    def count_lines(self, lines: Iterable[str]) -> Iterator[str]:
         """Yield lines, and count them; raises DataFault for too large a row."""
         for number, line in enumerate(lines, 1):
             self.bytes += len(line)

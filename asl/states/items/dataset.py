@@ -93,7 +93,7 @@ class Dataset:
             return False
         return _ACTION.fullmatch(self.resource) is not None
 
-    def answered(self, answer: Json) -> None:
+    def take_items(self, answer: Json) -> None:
         """Take the items that a handler of the `Resource` has answered.
 
         These are an array, or what S3 answers: an object with the text as `Body`, or `Contents`.

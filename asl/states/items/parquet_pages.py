@@ -72,7 +72,7 @@ class _Thrift:
             shift += 7
         return value | byte << shift
 
-    def signed(self) -> int:
+    def signed_integer(self) -> int:
         value = self.number()
         return value >> 1 ^ -(value & 1)
 
@@ -80,7 +80,7 @@ class _Thrift:
         """Return an integer or the fields of a struct; skip any other value."""
         self.spend()
         if kind in INTEGERS:
-            return self.signed()
+            return self.signed_integer()
         if kind == STRUCT and levels:
             return dict(self.fields(levels - 1))
         if kind in (LIST, SET) and levels:
@@ -98,7 +98,7 @@ class _Thrift:
     def fields(self, levels: int = MAX_LEVELS) -> Iterator[tuple[int, Any]]:
         number = 0
         while head := self.byte():
-            number = number + (head >> 4) if head >> 4 else self.signed()
+            number = number + (head >> 4) if head >> 4 else self.signed_integer()
             yield number, self.value(head & 15, levels)
 
 
@@ -219,13 +219,13 @@ def _begin_lengths(thrift: _Thrift) -> tuple[int, int, int]:
         raise ValueError(f"a page has more than {MAX_COUNT} texts")
     if not 0 < parts <= block or block % (8 * parts):
         raise ValueError("a page has no blocks of numbers")
-    thrift.signed()
+    thrift.signed_integer()
     return count - 1, parts, block // parts
 
 
 def _skip_lengths(thrift: _Thrift, left: int, parts: int, size: int) -> None:
     while left > 0:
-        thrift.signed()
+        thrift.signed_integer()
         for width in [thrift.byte() for _ in range(parts)]:
             if left > 0:  # parts behind the last number are left out
                 thrift.file.seek(width * size // 8, SEEK_CUR)

@@ -31,7 +31,7 @@ from asl.stores.sqlite.opening import (
     run_when_free,
     use_wal,
 )
-from asl.stores.sqlite.sql import TRACE, compiled, parameters, schema, triggers
+from asl.stores.sqlite.sql import TRACE, compile_statement, parameters, schema, triggers
 from asl.stores.statements import Append, Delete, Insert, Row, Select, Update, Values
 
 __all__ = ["SYNCHRONOUS", "SqliteConnection", "guard"]
@@ -62,7 +62,7 @@ class _Errors:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None and (named := self._connection.named(error)) is not None:
+        if error is not None and (named := self._connection.store_error(error)) is not None:
             raise named from error
 
 
@@ -169,7 +169,7 @@ class SqliteConnection:
             run(f"PRAGMA user_version = {VERSION}")
         run("COMMIT")
 
-    def named(self, error: BaseException) -> StoreError | None:
+    def store_error(self, error: BaseException) -> StoreError | None:
         """Return the error for an exception of SQLite, None for other exceptions."""
         match error:
             case sqlite3.ProgrammingError():
@@ -252,13 +252,13 @@ class SqliteConnection:
 
     def select(self, statement: Select, values: Values = ()) -> list[Row]:
         """Return the rows of a query."""
-        sql = compiled(statement)
+        sql = compile_statement(statement)
         with _Errors(self):
             return self._file.execute(sql.sql, sql.values(values)).fetchall()
 
     def scan(self, statement: Select, values: Values = ()) -> Iterator[Row]:
         """Yield the rows of a query one by one."""
-        sql = compiled(statement)
+        sql = compile_statement(statement)
         with _Errors(self):
             yield from self._file.execute(sql.sql, sql.values(values))
 
@@ -317,7 +317,9 @@ class SqliteConnection:
             match writes:
                 case [(change, values)] if check is None and isinstance(change, _CHANGES):
                     self.on_fail_point("commit.begin")
-                    self._file.execute(compiled(change).sql, parameters(change, (values,))[0])
+                    self._file.execute(
+                        compile_statement(change).sql, parameters(change, (values,))[0]
+                    )
                     self.on_fail_point("commit.done")
                 case _:
                     with self._transaction(check):
@@ -367,7 +369,7 @@ class SqliteConnection:
         for change, same in groupby(writes, itemgetter(0)):
             if isinstance(change, _CHANGES):
                 rows = parameters(change, (values for _, values in same))
-                self._file.executemany(compiled(change).sql, rows)
+                self._file.executemany(compile_statement(change).sql, rows)
             else:
                 for _, values in same:
                     self._change(change(*values))

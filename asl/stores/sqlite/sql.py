@@ -22,7 +22,7 @@ from asl.stores.statements import (
 )
 from asl.stores.tables import TABLES, Table
 
-__all__ = ["TRACE", "compiled", "parameters", "schema", "triggers"]
+__all__ = ["TRACE", "compile_statement", "parameters", "schema", "triggers"]
 
 _TYPES: Final = {str: "TEXT", bytes: "BLOB", int: "INTEGER", float: "REAL"}
 
@@ -128,7 +128,7 @@ _COMPILED: Final[dict[Change | Select, CompiledStatement]] = {}
 """By identity, since statements are created once."""
 
 
-def compiled(statement: Change | Select) -> CompiledStatement:
+def compile_statement(statement: Change | Select) -> CompiledStatement:
     """Return the SQL of a statement."""
     found = _COMPILED.get(statement)
     if found is None:
@@ -140,7 +140,7 @@ def parameters(change: Change, values: Iterable[Values]) -> list[Values]:
     """Return the values of several uses of a change in SQLite's form."""
     if isinstance(change, Append):
         return [_of_step(*step) for step in values]
-    sql = compiled(change)
+    sql = compile_statement(change)
     return [sql.values(each) for each in values] if sql.lists else [*values]
 
 

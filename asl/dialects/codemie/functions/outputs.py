@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 import orjson
 
 from asl.core.errors import NotJson, StateError
-from asl.core.schemas import judge, malformed
+from asl.core.schemas import judge, schema_errors
 from asl.core.values import Json, compact, copy_foreign, excerpt, fits, index_of
 from asl.core.work import WorkExceeded, WorkLimits, WorkMeter
 
@@ -369,7 +369,7 @@ def parse_schema(text: str) -> dict[str, Json] | None:
         return None
     if type(schema.get("properties")) is not dict or not _local(schema):
         return None
-    return None if malformed(schema, "Draft7Validator") else schema
+    return None if schema_errors(schema, "Draft7Validator") else schema
 
 
 def _local(schema: Json) -> bool:

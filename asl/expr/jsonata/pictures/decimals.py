@@ -85,8 +85,8 @@ def format_number(
     if not isfinite(number):
         raise fault("D1001", value=value)
     if number >= 0 or len(parts) == 2:
-        return parts[0 if number >= 0 else 1].written(number)
-    return signs.minus + parts[0].written(number)
+        return parts[0 if number >= 0 else 1].format(number)
+    return signs.minus + parts[0].format(number)
 
 
 def _signs(options: dict[str, Value]) -> DecimalSymbols:
@@ -158,7 +158,7 @@ class _Part:
             ("D3081", text.count(signs.decimal) > 1),
         ]
 
-    def written(self, number: float) -> str:
+    def format(self, number: float) -> str:
         """Return the formatted absolute value of a number."""
         signs = self.signs
         family = signs.digits
