@@ -237,7 +237,9 @@ def _place() -> dict[str, Json]:
     }
 
 
-def _listen(host: str, port: int, scope: RequestScope, keys: Mapping[str, str] | None) -> ListenAddress:
+def _listen(
+    host: str, port: int, scope: RequestScope, keys: Mapping[str, str] | None
+) -> ListenAddress:
     try:
         from asl.server.serving import listen
     except ModuleNotFoundError as missing:

@@ -318,7 +318,7 @@ class ServerlessVariables:
 
     def parameter(self, name: str) -> FilePlace | None:
         """Return a parameter of the file: of the stage, else the default; None without one."""
-        stage = as_text(self.meaning("sls:stage", self.root))
+        stage = as_text(self.resolve_variable("sls:stage", self.root))
         for each in (stage, "default"):
             for section in (("params", each), ("stages", each, "params")):
                 place = self.section(*section)
