@@ -18,7 +18,8 @@ from tests.parsed import parsed
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "asl"
 TOP = {
-    *(".ci", ".gitignore", ".pre-commit-hooks.yaml", "CHANGELOG.md", "LICENSE", "README.md"),
+    *(".ci", ".github", ".gitignore", ".pre-commit-hooks.yaml"),
+    *("CHANGELOG.md", "LICENSE", "README.md"),
     "CONTRIBUTING.md",
     *("asl", "benchmarks", "conformance", "docs", "pyproject.toml", "schemas", "tests"),
 }
