@@ -8,13 +8,14 @@ from math import ceil
 from typing import Any, Final
 
 from asl.core.errors import AslError
+from asl.core.json_messages import parser_message
+from asl.core.json_text import read_data
 from asl.core.values import Json, compact, json_equal
 from asl.engine.execution import execution_id
 from asl.executions.errors import ExecutionExists, ExecutionNotRedrivable
 from asl.executions.registrations import MACHINE, VERSION, Registration, resolve_arn
 from asl.service.arns import Arn, RequestScope, parse_arn
 from asl.service.errors import ServiceError, validation_error
-from asl.service.inputs import read_input
 from asl.service.map_runs import list_child_executions
 from asl.service.pages import next_token, page_size, token_position
 from asl.service.service import (
@@ -67,6 +68,21 @@ def _resolve(service: StatesService, arn: str) -> Registration:
     return found
 
 
+def _read_input(text: str) -> Json:
+    """Return the value of the input of an execution.
+
+    Raises:
+        ServiceError: InvalidExecutionInput.
+    """
+    try:
+        return read_data(text)
+    except ValueError:
+        found = parser_message(text) if text.strip() else None
+        reason = "Invalid execution input." if found is None else found.text
+    message = f"Invalid State Machine Execution Input: '{reason}'"
+    raise ServiceError("InvalidExecutionInput", message)
+
+
 async def start_execution(
     service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
@@ -79,7 +95,7 @@ async def start_execution(
     express = found.revision["type"] == EXPRESS
     name = request.get("name") or service.new_id()
     check_name(name)
-    data = read_input(request.get("input", "{}"))
+    data = _read_input(request.get("input", "{}"))
     arn = _execution_arn(service, found, name, express)
     known = None if express else known_execution(service, arn)
     if known is not None:
@@ -122,7 +138,7 @@ async def start_sync_execution(
         raise _wrong_type()
     name = request.get("name") or service.new_id()
     check_name(name)
-    data = read_input(request.get("input", "{}"))
+    data = _read_input(request.get("input", "{}"))
     arn = _execution_arn(service, found, name, True)
     result = await service.store.arun(
         found.program(service.store.reader),
