@@ -88,7 +88,7 @@ ERRORS = """\
 A workflow that fails has the name of an error and a cause. These names are those of the language,
 of the agents that come with it and of documents in other languages; any other name was given by a
 document, an agent or a service.
-`asl explain NAME` prints the same text as this page. How errors are retried and caught stands in
+`asl explain NAME` prints the same text as this page. How errors are retried and caught is in
 [the language](language.md#errors), how to find out what went wrong in
 [troubleshooting](troubleshooting.md).
 
