@@ -80,7 +80,10 @@ MAY_BE_HEAVY = {
     "asl.functions": {"asyncio"},
     **{
         f"asl.service.{name}": {"asyncio"}
-        for name in ("activities", "client", "definitions", "executions", "http", "retention")
+        for name in (
+            *("activities", "activity_polls", "client", "definitions", "executions", "http"),
+            "retention",
+        )
     },
     "asl.server": {"asyncio", "pydantic", "tomllib"},
     "asl.executions.runner": {"asyncio"},

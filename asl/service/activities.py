@@ -37,6 +37,8 @@ POLL: Final = 60.0
 """Seconds that a poll for a task waits."""
 LOOK: Final = 0.2
 """Seconds between two looks for a task."""
+PATIENCE: Final = 1.0
+"""Seconds after which a poll that is not the first looks whether its client is still there."""
 _REFUSALS: Final = {
     task_tokens.InvalidToken: ("InvalidToken", "Invalid Token: 'Invalid token'"),
     task_tokens.TaskDoesNotExist: (
@@ -136,17 +138,24 @@ async def delete_activity(
 async def get_activity_task(
     service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
-    """Return the next task of an activity; wait for one for up to a minute."""
+    """Return the next task of an activity; wait for one for up to a minute.
+
+    A client that has disconnected gets no task.
+    """
     arn, worker = request["activityArn"], request.get("workerName")
     deadline = service.now() + POLL
-    while True:
-        _activity(service, arn)
-        task = service.store.tokens.next_task(arn, worker)
-        if task is not None:
-            return {"taskToken": task.token, "input": compact(task.payload)}
-        if service.now() >= deadline:
-            return {}
-        await asyncio.sleep(LOOK)
+    _activity(service, arn)
+    with service.polls.queued(arn) as turn:
+        while not await scope.is_disconnected():
+            if turn.is_first:
+                _activity(service, arn)
+                task = service.store.tokens.next_task(arn, worker)
+                if task is not None:
+                    return {"taskToken": task.token, "input": compact(task.payload)}
+            if service.now() >= deadline:
+                break
+            await (asyncio.sleep(LOOK) if turn.is_first else turn.wait(PATIENCE))
+    return {}
 
 
 # Answers

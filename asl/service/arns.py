@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from asl.service.errors import invalid_arn
@@ -9,11 +10,22 @@ from asl.service.errors import invalid_arn
 __all__ = ["Arn", "RequestScope", "parse_arn"]
 
 
+async def _never() -> bool:
+    return False
+
+
 class RequestScope(NamedTuple):
-    """Account and region of a request."""
+    """Account, region and connection of a request.
+
+    Attributes:
+        account: The account.
+        region: The region.
+        is_disconnected: Returns whether the client has gone away.
+    """
 
     account: str
     region: str
+    is_disconnected: Callable[[], Awaitable[bool]] = _never
 
     @property
     def prefix(self) -> str:

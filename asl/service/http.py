@@ -90,6 +90,7 @@ class AwsEndpoint:
                 check_signature(request.headers, body, self.keys, time.time())
             name = _operation(request.headers)
             scope = request_scope(request.headers.get("authorization"), self.account, self.region)
+            scope = scope._replace(is_disconnected=request.is_disconnected)
             answer = await perform(self.service, name, _parsed(body), scope)
         except ServiceError as refusal:
             return _response(refusal.to_json(), refusal.status)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import Any, Final
 
@@ -41,6 +41,17 @@ def bind_socket(host: str, port: int) -> socket.socket:
     return listener
 
 
+def _raise_file_limit() -> None:
+    """Allow this process as many open files as the system does: each long poll has a connection."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows has no such limit
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # macOS refuses its own limit
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def _server(application: Any) -> uvicorn.Server:
     config = uvicorn.Config(
         application,
@@ -62,6 +73,7 @@ def run_server(
         listener: The socket on which it listens.
         ready: Called when requests are answered.
     """
+    _raise_file_limit()
     server = _server(application)
     if ready is not None:
         server = _Announcing(server.config, ready)

@@ -20,6 +20,7 @@ from asl.engine.execution import ARN, REGION
 from asl.executions import ExecutionNotFound, Store
 from asl.executions.registrations import MACHINE
 from asl.program import Program
+from asl.service.activity_polls import ActivityPolls
 from asl.service.arns import parse_arn
 from asl.service.errors import ServiceError
 from asl.stores.executions import StoredExecution
@@ -64,6 +65,7 @@ class StatesService:
         self.store = store
         self.profile = profile
         self.bindings = bindings or {}
+        self.polls = ActivityPolls()
 
     def now(self) -> float:
         """Return the time of the store's clock in epoch seconds."""

@@ -78,9 +78,11 @@ SETTLE = Update(
     {"id": PARAMETER, "status": "open"},
 )
 SIGN = Update(
-    REQUEST, {"received": PARAMETER, "wake": PARAMETER}, {"id": PARAMETER, "status": "open"}
+    REQUEST,
+    {"received": PARAMETER, "wake": PARAMETER, "notified": 1},
+    {"id": PARAMETER, "status": "open"},
 )
-"""Updates the heartbeat of a task token."""
+"""Updates worker and heartbeat of a task; from then on it is offered to no other worker."""
 RECEIVE = Update(REQUEST, {"received": PARAMETER}, {"id": PARAMETER})
 DECIDE = Update(
     REQUEST,
@@ -135,8 +137,8 @@ OF_EXECUTION: Final = _query({"execution": PARAMETER})
 OPEN_OF: Final = _query({"execution": one_of(), "status": "open"})
 ANSWERED_OF: Final = _query({"execution": one_of(), "status": "answered", "wake": is_set()})
 """Answered and not used."""
-FOR: Final = _query({"status": "open", "digest": PARAMETER})
-"""Open task tokens for a resource."""
+FOR: Final = _query({"status": "open", "digest": PARAMETER, "notified": 0})
+"""Open task tokens for a resource that no worker has taken."""
 POSITION = Select(REQUEST, ("created", "key", "id"), {"id": PARAMETER})
 START: Final = (-inf, 0, "", "")
 """The position before all requests."""
