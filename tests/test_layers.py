@@ -82,6 +82,7 @@ MAY_BE_HEAVY = {
         f"asl.service.{name}": {"asyncio"}
         for name in (
             *("activities", "activity_polls", "client", "definitions", "executions", "http"),
+            "history_pages",
             "retention",
         )
     },

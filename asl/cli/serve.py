@@ -259,10 +259,10 @@ def _serve(
 ) -> None:
     from asl.server.serving import ServerSettings, serve_stores
 
-    host, url, listener, (account, region), keys = address
+    host, url, listener, scope, keys = address
     serve_stores(
         {"default": store},
-        ServerSettings(host, account, region, keys, concurrency=concurrency),
+        ServerSettings(host, scope.account, scope.region, keys, concurrency=concurrency),
         machines.bindings,
         listener,
         ready=lambda: _announce(url, where),

@@ -11,7 +11,7 @@ from asl.engine.aws_events import export_event
 from asl.engine.events import Event
 from asl.service.arns import RequestScope
 from asl.service.model import enum_values
-from asl.service.pages import page_of
+from asl.service.pages import next_token, page_size, token_position
 from asl.service.service import StatesService, find_execution
 
 __all__ = ["get_execution_history"]
@@ -28,12 +28,14 @@ async def get_execution_history(
 ) -> dict[str, Json]:
     """Return a page of the history of an execution."""
     stored = find_execution(service, request["executionArn"])
-    events = [*_known_to_aws(service.store.events(stored.name))]
-    if request.get("reverseOrder"):
-        events.reverse()
-    page, token = page_of(request, events)
+    events, position = service.store.events(stored.name), token_position(request)
+    read = service.histories.read_back if request.get("reverseOrder") else service.histories.read
+    page, following = await read(
+        stored.name, _known_to_aws(events), position or 0, page_size(request)
+    )
     hides = request.get("includeExecutionData") is False
     listed: list[Json] = [_without_data(event) if hides else event for event in page]
+    token = None if following is None else next_token(request, following)
     return {"events": listed, "nextToken": token}
 
 

@@ -12,6 +12,7 @@ import orjson
 
 from asl.core.values import Json
 from asl.service.errors import ServiceError
+from asl.stores.executions import LARGEST_NUMBER
 
 __all__ = ["DEFAULT_SIZE", "next_token", "page_of", "page_size", "token_position"]
 
@@ -57,6 +58,8 @@ def token_position(request: Mapping[str, Any]) -> int | None:
     except (binascii.Error, ValueError, TypeError):
         position, digest = None, None
     if type(position) is not int or digest != _digest(request):
+        position = None
+    if position is None or not 0 <= position < LARGEST_NUMBER:
         raise ServiceError("InvalidToken", "Invalid Token: 'Invalid token'")
     return position
 

@@ -23,6 +23,7 @@ from asl.program import Program
 from asl.service.activity_polls import ActivityPolls
 from asl.service.arns import parse_arn
 from asl.service.errors import ServiceError
+from asl.service.history_pages import HistoryPages
 from asl.stores.executions import StoredExecution
 from asl.stores.resources import Resource, find_resource
 
@@ -66,6 +67,7 @@ class StatesService:
         self.profile = profile
         self.bindings = bindings or {}
         self.polls = ActivityPolls()
+        self.histories = HistoryPages()
 
     def now(self) -> float:
         """Return the time of the store's clock in epoch seconds."""

@@ -1,6 +1,7 @@
 """The operations of the service, called without a server."""
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ import asl
 from asl.executions import Store
 from asl.service.arns import RequestScope
 from asl.service.errors import ServiceError
+from asl.service.history_pages import HistoryPages
 from asl.service.operations import perform
 from asl.service.service import StatesService
 
@@ -360,6 +362,53 @@ def test_a_malformed_part_of_a_request_is_refused(
     async def test(client: Client) -> None:
         found, text = await refused(client.send(operation, **request_))
         assert (found, text[: len(message)]) == (code, message)
+
+    run(test)
+
+
+def test_pages_of_a_history_have_all_events_once_in_both_orders() -> None:
+    """Also those whose token is used twice, and those of a position without an open reader."""
+    count = 40
+    states: dict[str, Any] = {f"S{n}": {"Type": "Pass", "Next": f"S{n + 1}"} for n in range(count)}
+    states[f"S{count}"] = {"Type": "Pass", "End": True}
+
+    async def test(client: Client) -> None:
+        machine = await client.machine("m", json.dumps({"StartAt": "S0", "States": states}))
+        arn = (await client.send("StartExecution", stateMachineArn=machine))["executionArn"]
+        await client.ended(arn)
+        whole = (await client.send("GetExecutionHistory", executionArn=arn))["events"]
+        assert [event["id"] for event in whole] == [*range(1, 2 * (count + 1) + 3)]
+        for backwards in (False, True):
+            request = {"executionArn": arn, "reverseOrder": backwards, "maxResults": 7}
+            for repeated in (False, True):
+                found, token = list[Any](), {}
+                while True:
+                    page = await client.send("GetExecutionHistory", **request, **token)
+                    if repeated:
+                        client.service.histories = HistoryPages()
+                    found += page["events"]
+                    if "nextToken" not in page:
+                        break
+                    token = {"nextToken": page["nextToken"]}
+                    if repeated:
+                        await client.send("GetExecutionHistory", **request, **token)
+                assert found == (whole[::-1] if backwards else whole)
+
+    run(test)
+
+
+@pytest.mark.parametrize("position", [-1, 2**70, 1.5, None])
+def test_a_token_of_an_impossible_position_is_refused(position: Any) -> None:
+    async def test(client: Client) -> None:
+        machine = await client.machine("m")
+        arn = (await client.send("StartExecution", stateMachineArn=machine))["executionArn"]
+        request = {"executionArn": arn, "maxResults": 1}
+        await client.ended(arn)
+        page = await client.send("GetExecutionHistory", **request)
+        _, digest = json.loads(base64.urlsafe_b64decode(page["nextToken"]))
+        forged = base64.urlsafe_b64encode(json.dumps([position, digest]).encode()).decode()
+        code, _ = await refused(client.send("GetExecutionHistory", **request, nextToken=forged))
+        assert code == "InvalidToken"
 
     run(test)
 
