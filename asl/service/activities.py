@@ -78,7 +78,6 @@ async def create_activity(
         }
         known = Resource(arn, ACTIVITY, scope.prefix, number, body)
         put_resource(session, known)
-        session.flush()
     elif known.body["encryptionConfiguration"] != encryption:
         raise ServiceError("ActivityAlreadyExists", f"Activity Already Exists: '{arn}'")
     return {"activityArn": arn, "creationDate": known.body["creationDate"]}
@@ -131,7 +130,6 @@ async def delete_activity(
     arn = request["activityArn"]
     parse_arn(arn, ACTIVITY)
     delete_resource(service.store.session, arn)
-    service.store.session.flush()
     return {}
 
 

@@ -117,7 +117,6 @@ async def update_map_run(
     if _status(service, run) != "RUNNING":
         raise validation_error("Map Run has already completed", "CANNOT_UPDATE_COMPLETED_MAP_RUN")
     put_resource(service.store.session, run._replace(body={**run.body, **changes}))
-    service.store.session.flush()
     live = service.store.map_runs.live.get(run.arn)
     if live is not None:
         live.update(*(changes.get(name) for name in _LIMITS))

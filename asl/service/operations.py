@@ -69,6 +69,13 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
 }
 """The operations by name: all of the service model."""
 
+_REGISTRATIONS: Final = frozenset(
+    name
+    for name in OPERATIONS
+    if name.startswith(("Create", "Delete", "Publish", "Tag", "Untag", "Update"))
+)
+"""Operations that read and change registered resources, and wait for nothing meanwhile."""
+
 
 async def perform(
     service: StatesService, name: str, request: Json, scope: RequestScope
@@ -81,5 +88,10 @@ async def perform(
     operation = OPERATIONS.get(name)
     if operation is None:
         raise ServiceError("UnknownOperationException", f"Unknown operation: {name:.100}")
-    answer = await operation(service, check_request(name, request), scope)
+    checked = check_request(name, request)
+    if name in _REGISTRATIONS:  # servers of the same store perform them one after another
+        with service.store.session.transaction():
+            answer = await operation(service, checked, scope)
+    else:
+        answer = await operation(service, checked, scope)
     return {member: value for member, value in answer.items() if value is not None}

@@ -57,11 +57,10 @@ def token_position(request: Mapping[str, Any]) -> int | None:
         position, digest = orjson.loads(base64.urlsafe_b64decode(token))
     except (binascii.Error, ValueError, TypeError):
         position, digest = None, None
-    if type(position) is not int or digest != _digest(request):
-        position = None
-    if position is None or not 0 <= position < LARGEST_NUMBER:
-        raise ServiceError("InvalidToken", "Invalid Token: 'Invalid token'")
-    return position
+    is_own = digest == _digest(request)
+    if is_own and isinstance(position, int) and 0 <= position < LARGEST_NUMBER:
+        return position
+    raise ServiceError("InvalidToken", "Invalid Token: 'Invalid token'")
 
 
 def _digest(request: Mapping[str, Any]) -> str:

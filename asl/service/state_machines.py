@@ -106,7 +106,6 @@ def _created(
     if request.get("publish"):
         version = publish(service, machine, request.get("versionDescription"))
         answer["stateMachineVersionArn"] = version.arn
-    service.store.session.flush()
     return answer
 
 
@@ -144,7 +143,6 @@ async def update_state_machine(
     if request.get("publish"):
         version = publish(service, machine, request.get("versionDescription"))
         answer["stateMachineVersionArn"] = version.arn
-    service.store.session.flush()
     return answer
 
 
@@ -245,5 +243,4 @@ async def delete_state_machine(
         for each in list_resources(session, kind, arn.base):
             delete_resource(session, each.arn)
     delete_resource(session, arn.base)
-    session.flush()
     return {}

@@ -59,7 +59,6 @@ async def tag_resource(
     tags = {**resource.body["tags"], **tags_of(request)}
     check_tags(tags, resource.arn)
     put_resource(service.store.session, resource._replace(body={**resource.body, "tags": tags}))
-    service.store.session.flush()
     return {}
 
 
@@ -71,7 +70,6 @@ async def untag_resource(
     removed = request["tagKeys"]
     tags = {key: value for key, value in resource.body["tags"].items() if key not in removed}
     put_resource(service.store.session, resource._replace(body={**resource.body, "tags": tags}))
-    service.store.session.flush()
     return {}
 
 

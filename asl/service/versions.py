@@ -89,7 +89,6 @@ async def publish_state_machine_version(
             f"State Machine revision is {current}.",
         )
     version = publish(service, machine, request.get("description"))
-    service.store.session.flush()
     return {
         "stateMachineVersionArn": version.arn,
         "creationDate": version.body["creationDate"],
@@ -135,7 +134,6 @@ async def delete_state_machine_version(
             f"referencing this version: [{', '.join(users)}]",
         )
     delete_resource(session, text)
-    session.flush()
     return {}
 
 
@@ -238,7 +236,6 @@ async def create_state_machine_alias(
     }
     number = 1 + max((each.number for each in siblings), default=0)
     put_resource(session, Resource(arn, ALIAS, machine, number, body))
-    session.flush()
     return {"stateMachineAliasArn": arn, "creationDate": now}
 
 
@@ -276,7 +273,6 @@ async def update_state_machine_alias(
     now = service.now()
     body = {**alias.body, **changes, "updateDate": now}
     put_resource(service.store.session, alias._replace(body=body))
-    service.store.session.flush()
     return {"updateDate": now}
 
 
@@ -311,5 +307,4 @@ async def delete_state_machine_alias(
     text = request["stateMachineAliasArn"]
     _check_alias(text)
     delete_resource(service.store.session, text)
-    service.store.session.flush()
     return {}
