@@ -1,10 +1,10 @@
-"""Draw graphs as self-contained SVG, for light and dark themes."""
+"""Draw graphs as SVG: self-contained, for light and dark themes, or as a part of a page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from string import Template
-from typing import Final
+from typing import Final, TypeAlias
 
 from asl.core.errors import AslError
 from asl.core.printable import printable
@@ -13,7 +13,7 @@ from asl.graphs.layout import Box, Link, Point, place_boxes
 from asl.graphs.model import END, START, GraphState, MachineGraph, Terminal, Transition
 from asl.states.base import Outline
 
-__all__ = ["svg"]
+__all__ = ["Marking", "embedded_svg", "svg"]
 
 MARGIN, PADDING = 16.0, 14.0
 LINE = 15.0
@@ -82,23 +82,61 @@ MAX_PARTS: Final = 5_000
 """States and transitions of a drawing: the time of placing them grows faster than their number."""
 
 
+@dataclass(frozen=True, slots=True)
+class Marking:
+    """What a page adds to the drawing of a state.
+
+    Attributes:
+        link: Address of what is shown about the state.
+        status: Its status, for the attribute `data-status`; empty for none.
+        note: A few characters in its corner.
+    """
+
+    link: str
+    status: str = ""
+    note: str = ""
+
+
+Mark: TypeAlias = Callable[[GraphState], Marking]
+
+
 def svg(graph: MachineGraph) -> str:
     """Return a graph as a self-contained SVG document.
 
     Raises:
         AslError: It has more states and transitions than a drawing may show.
     """
+    return _document(graph, f"<style>{_STYLE}</style>", 'role="img"', None)
+
+
+def embedded_svg(graph: MachineGraph, mark: Mark) -> str:
+    """Return a graph as SVG for a page, whose style sheet has the style.
+
+    Each state is a link with the JSON Pointer of the state in `data-pointer`.
+
+    Args:
+        graph: The graph.
+        mark: Returns what a state is marked with.
+
+    Raises:
+        AslError: It has more states and transitions than a drawing may show.
+    """
+    return _document(graph, "", 'class="graph"', mark)
+
+
+def _document(graph: MachineGraph, style: str, kind: str, mark: Mark | None) -> str:
+    """Return a graph as SVG with a style sheet and an attribute."""
     if graph.size > MAX_PARTS:
         raise AslError(
             f"a drawing as SVG has at most {MAX_PARTS} states and transitions, "
             f"this one {graph.size}: use the format 'dot' or 'mermaid'"
         )
-    drawn = _drawn(graph)
+    drawn = _drawn(graph, mark)
     width, height = drawn.width + 2 * MARGIN, drawn.height + 2 * MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" height="{height:.0f}" role="img">',
-        f"<style>{_STYLE}</style>",
+        f'width="{width:.0f}" height="{height:.0f}" {kind}>',
+        style,
         '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
         'markerHeight="7" orient="auto"><path class="head" d="M0 0L8 4L0 8z"/></marker></defs>',
         '<rect class="paper" width="100%" height="100%"/>',
@@ -119,9 +157,11 @@ class _Drawn:
     parts: Sequence[str]
 
 
-def _drawn(machine: MachineGraph) -> _Drawn:
+def _drawn(machine: MachineGraph, mark: Mark | None) -> _Drawn:
     """Draw a machine."""
-    states: dict[str | Terminal, _Drawn] = {each.name: _state(each) for each in machine.states}
+    states: dict[str | Terminal, _Drawn] = {
+        each.name: _state(each, mark) for each in machine.states
+    }
     names = [START, *states, END]
     used = {name for each in machine.transitions for name in (each.source, each.target)}
     names = [name for name in names if name in states or name in used]
@@ -192,11 +232,15 @@ def _curve(way: Sequence[Point]) -> str:
 # States
 
 
-def _state(state: GraphState) -> _Drawn:
-    drawn = _holder(state) if state.machines else _plain(state)
+def _state(state: GraphState, mark: Mark | None) -> _Drawn:
+    marking = None if mark is None else mark(state)
+    drawn = _holder(state, mark, marking) if state.machines else _plain(state, marking)
     about = [f"{state.name} ({state.type})", *state.details]
     about += [state.comment] if state.comment else []
-    head = f'<g class="{escape(state.type)}"><title>{_text(chr(10).join(about))}</title>'
+    marks = ""
+    if marking is not None:
+        marks = f' data-pointer="{escape(state.pointer)}" data-status="{escape(marking.status)}"'
+    head = f'<g class="{escape(state.type)}"{marks}><title>{_text(chr(10).join(about))}</title>'
     return _Drawn(drawn.width, drawn.height, [head, *drawn.parts, "</g>"])
 
 
@@ -210,15 +254,23 @@ def _lines(state: GraphState) -> tuple[float, float, list[tuple[str, str, float]
     return width, sum(height for _, _, height in lines), lines
 
 
-def _plain(state: GraphState) -> _Drawn:
-    inner, tall, lines = _lines(state)
+def _plain(state: GraphState, marking: Marking | None) -> _Drawn:
+    inner, tall, _ = _lines(state)
     width, height = inner + 2 * PADDING, tall + PADDING
+    return _Drawn(width, height, _face(state, width, height, marking))
+
+
+def _face(state: GraphState, width: float, height: float, marking: Marking | None) -> list[str]:
+    """Draw the outline of a state and its texts; with a marking they are a link."""
     parts = [_outline(state.outline, width, height)]
     y = PADDING / 2
-    for text, style, line in lines:
+    for text, style, line in _lines(state)[2]:
         parts.append(_words(text, width / 2, y + line / 2, style))
         y += line
-    return _Drawn(width, height, parts)
+    if marking is None:
+        return parts
+    note = f'<text class="note" x="{width - 9:.1f}" y="9">{_text(marking.note)}</text>'
+    return [f'<a href="{escape(marking.link)}">', *parts, note, "</a>"]
 
 
 def _outline(outline: Outline, width: float, height: float) -> str:
@@ -234,21 +286,17 @@ def _outline(outline: Outline, width: float, height: float) -> str:
     return f'<rect class="state" width="{width:.1f}" height="{height:.1f}" rx="{radius:g}"/>'
 
 
-def _holder(state: GraphState) -> _Drawn:
+def _holder(state: GraphState, mark: Mark | None, marking: Marking | None) -> _Drawn:
     """Draw a state around its machines, side by side."""
-    head, tall, lines = _lines(state)
-    drawn = [(_text(machine.title), _drawn(machine)) for machine in state.machines]
+    head, tall, _ = _lines(state)
+    drawn = [(_text(machine.title), _drawn(machine, mark)) for machine in state.machines]
     widths = [max(each.width, _width(title, FONT_SMALL)) + 2 * PADDING for title, each in drawn]
     inside = max(each.height for _, each in drawn) + LINE + 2 * PADDING
     room = sum(widths) + PADDING * (len(widths) - 1)
     width = max(head, room) + 2 * PADDING
     height = tall + inside + 2 * PADDING
-    parts = [_outline(state.outline, width, height)]
-    y = PADDING / 2
-    for text, style, line in lines:
-        parts.append(_words(text, width / 2, y + line / 2, style))
-        y += line
-    x, top = (width - room) / 2, y + PADDING / 2
+    parts = _face(state, width, height, marking)
+    x, top = (width - room) / 2, tall + PADDING
     for (title, each), wide in zip(drawn, widths, strict=True):
         frame = f'x="{x:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{inside:.1f}"'
         parts.append(f'<rect class="machine" {frame} rx="4"/>')

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import os
 
+from asl.core.document import Document
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.engine.execution import execution_id
 from asl.server.audit import record_action
 from asl.server.documents import find_revision, read_text, registration_of
 from asl.server.projects import Access, ServerProject
+from asl.server.views import find_execution
 from asl.service.service import check_name
+from asl.states.effects import ABSENT
 from asl.stores.executions import StoredExecution
 
-__all__ = ["start_execution", "start_registered"]
+__all__ = [
+    "cancel_execution",
+    "delete_execution",
+    "fork_execution",
+    "redrive_execution",
+    "resume_execution",
+    "start_execution",
+    "start_registered",
+]
 
 
 async def start_execution(
@@ -79,3 +90,103 @@ async def start_registered(
         origin=found.origin(),
     )
     return store.get(arn)
+
+
+def cancel_execution(access: Access, key: str, reason: str | None) -> StoredExecution:
+    """Stop an execution; its status becomes `ABORTED` within a second.
+
+    Args:
+        access: The project, and who stops it.
+        key: The execution.
+        reason: Why, for its history and the audit log.
+
+    Raises:
+        ExecutionNotFound: There is no such execution.
+        AslError: It has ended, or another execution started it.
+    """
+    stored = find_execution(access.store, key)
+    access.store.cancel(stored.name, reason)
+    record_action(access, "execution.cancel", stored.name, reason=reason)
+    return access.store.get(stored.name)
+
+
+def redrive_execution(
+    access: Access, key: str, reason: str | None, document: Document | None = None
+) -> StoredExecution:
+    """Continue a failed execution from the states that failed; a runner performs it.
+
+    Args:
+        access: The project, and who continues it.
+        key: The execution.
+        reason: Why, for the audit log.
+        document: A corrected document; by default the same.
+
+    Raises:
+        ExecutionNotFound: There is no such execution.
+        ExecutionNotRedrivable: It cannot be redriven.
+        InvalidDocument: The document has errors.
+    """
+    stored = find_execution(access.store, key)
+    access.store.request_redrive(stored.name, document=document)
+    details: dict[str, Json] = {"corrected": document is not None}
+    record_action(access, "execution.redrive", stored.name, details, reason=reason)
+    return access.store.get(stored.name)
+
+
+def resume_execution(
+    access: Access, key: str, checkpoint: str, reason: str | None
+) -> StoredExecution:
+    """Continue an ended execution from one of its checkpoints; a runner performs it.
+
+    Raises:
+        ExecutionNotFound: There is no such execution.
+        CheckpointRefused: It cannot continue from the checkpoint.
+    """
+    stored = find_execution(access.store, key)
+    access.store.request_resume(stored.name, checkpoint)
+    details: dict[str, Json] = {"fromCheckpoint": checkpoint}
+    record_action(access, "execution.resume", stored.name, details, reason=reason)
+    return access.store.get(stored.name)
+
+
+def fork_execution(
+    access: Access,
+    key: str,
+    at: str,
+    reason: str | None,
+    *,
+    data: Json = ABSENT,
+    name: str | None = None,
+) -> StoredExecution:
+    """Start a copy of an execution at one of its states; the other one stays as it is.
+
+    Args:
+        access: The project, and who starts it.
+        key: The other execution.
+        at: `STATE` for its latest visit, `STATE#2` for the second one.
+        reason: Why, for the audit log.
+        data: Input of the state; by default the original one.
+        name: Name of the new execution; random by default.
+
+    Raises:
+        ExecutionNotFound: There is no such execution.
+        ExecutionExists: The name is taken.
+        AslError: There is no such visit.
+    """
+    stored = find_execution(access.store, key)
+    handle = access.store.fork(stored.name, at, input=data, new_name=name)
+    details: dict[str, Json] = {"at": at, "new": handle.name}
+    record_action(access, "execution.fork", stored.name, details, reason=reason)
+    return access.store.get(handle.name)
+
+
+def delete_execution(access: Access, key: str, reason: str | None) -> None:
+    """Delete an ended execution with its history.
+
+    Raises:
+        ExecutionNotFound: There is no such execution.
+        AslError: It has not ended.
+    """
+    stored = find_execution(access.store, key)
+    access.store.delete(stored.name)
+    record_action(access, "execution.delete", stored.name, reason=reason)

@@ -11,7 +11,14 @@ from fastapi import APIRouter, Query
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.runs.feedback import give_feedback
-from asl.server.actions import start_execution
+from asl.server.actions import (
+    cancel_execution,
+    delete_execution,
+    fork_execution,
+    redrive_execution,
+    resume_execution,
+    start_execution,
+)
 from asl.server.api.access import Operator, Viewer
 from asl.server.api.documents import optional_document
 from asl.server.api.models import (
@@ -106,51 +113,33 @@ def describe(key: str, access: Viewer) -> ExecutionDetail:
 @router.post("/executions/{key}/cancel", status_code=202)
 def cancel(key: str, access: Operator, body: Reason | None = None) -> ExecutionSummary:
     """Stop an execution; its status becomes `ABORTED` within a second."""
-    stored = find_execution(access.store, key)
-    reason = reason_of(body)
-    access.store.cancel(stored.name, reason)
-    record_action(access, "execution.cancel", stored.name, reason=reason)
-    return summary(access.store.get(stored.name))
+    return summary(cancel_execution(access, key, reason_of(body)))
 
 
 @router.post("/executions/{key}/redrive", status_code=202)
 def redrive(key: str, access: Operator, body: RedriveRequest | None = None) -> ExecutionSummary:
     """Continue a failed execution from the states that failed; a runner performs it."""
-    stored = find_execution(access.store, key)
     corrected = None if body is None else optional_document(access.project, body)
-    access.store.request_redrive(stored.name, document=corrected)
-    details: dict[str, Json] = {"corrected": corrected is not None}
-    record_action(access, "execution.redrive", stored.name, details, reason=reason_of(body))
-    return summary(access.store.get(stored.name))
+    return summary(redrive_execution(access, key, reason_of(body), corrected))
 
 
 @router.post("/executions/{key}/resume", status_code=202)
 def resume(key: str, access: Operator, body: ResumeRequest) -> ExecutionSummary:
     """Continue an ended execution from one of its checkpoints; a runner performs it."""
-    stored = find_execution(access.store, key)
-    access.store.request_resume(stored.name, body.from_checkpoint)
-    details: dict[str, Json] = {"fromCheckpoint": body.from_checkpoint}
-    record_action(access, "execution.resume", stored.name, details, reason=body.reason)
-    return summary(access.store.get(stored.name))
+    return summary(resume_execution(access, key, body.from_checkpoint, body.reason))
 
 
 @router.post("/executions/{key}/fork", status_code=201)
 def fork(key: str, access: Operator, body: ForkRequest) -> ExecutionSummary:
-    """NewExecution a copy of an execution at one of its states; the other one stays as it is."""
-    stored = find_execution(access.store, key)
+    """Start a copy of an execution at one of its states; the other one stays as it is."""
     data = body.input if "input" in body.model_fields_set else ABSENT
-    handle = access.store.fork(stored.name, body.at, input=data, new_name=body.name)
-    details: dict[str, Json] = {"at": body.at, "new": handle.name}
-    record_action(access, "execution.fork", stored.name, details, reason=body.reason)
-    return summary(access.store.get(handle.name))
+    return summary(fork_execution(access, key, body.at, body.reason, data=data, name=body.name))
 
 
 @router.delete("/executions/{key}", status_code=204)
 def delete(key: str, access: Operator, reason: str | None = None) -> None:
     """Delete an ended execution with its history."""
-    stored = find_execution(access.store, key)
-    access.store.delete(stored.name)
-    record_action(access, "execution.delete", stored.name, reason=reason)
+    delete_execution(access, key, reason)
 
 
 @router.get("/executions/{key}/feedback")
