@@ -269,7 +269,8 @@ def _face(state: GraphState, width: float, height: float, marking: Marking | Non
         y += line
     if marking is None:
         return parts
-    note = f'<text class="note" x="{width - 9:.1f}" y="9">{_text(marking.note)}</text>'
+    note = f'<g class="note" transform="translate({width - 2:.1f} 2)"><circle r="7.5"/><text>'
+    note += f"{_text(marking.note)}</text></g>"
     return [f'<a href="{escape(marking.link)}">', *parts, note, "</a>"]
 
 

@@ -16,7 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from asl.core.errors import AslError
 from asl.server.access.principal import Principal
-from asl.server.pages import execution_list
+from asl.server.pages import execution, execution_list
+from asl.server.pages.history import HistoryCache
 from asl.server.pages.rendering import render_error
 from asl.server.pages.static_files import serve_file
 from asl.server.problems import status_of
@@ -25,6 +26,7 @@ __all__ = ["pages_application"]
 
 ROUTES: Final[tuple[BaseRoute, ...]] = (
     *execution_list.ROUTES,
+    *execution.ROUTES,
     serve_file,
 )
 """The routes of the pages."""
@@ -57,6 +59,7 @@ def pages_application(identify: Callable[[HTTPConnection], Principal]) -> Starle
         middleware=[Middleware(_PageHeaders)],
     )
     pages.state.authenticate = identify
+    pages.state.histories = HistoryCache()
     return pages
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from threading import Lock
@@ -17,7 +17,15 @@ from asl.graphs.model import GraphState, MachineGraph
 from asl.server.projects import ServerProject
 from asl.stores.executions import StoredExecution
 
-__all__ = ["HistoryCache", "Path", "RunHistory", "StateTotals", "StateVisit", "path_text"]
+__all__ = [
+    "HistoryCache",
+    "Path",
+    "RunHistory",
+    "StateTotals",
+    "StateVisit",
+    "path_text",
+    "step_text",
+]
 
 Path: TypeAlias = tuple[str | int, ...]
 MAX_EVENTS: Final = 100_000
@@ -89,6 +97,12 @@ def path_text(path: Path) -> str:
     return text
 
 
+def step_text(path: Path) -> str:
+    """Return the last step of a path for people: `Review [3]`."""
+    name, *around = path[::-1]
+    return f"{name} [{around[0]}]" if around else str(name)
+
+
 @dataclass(slots=True)
 class StateTotals:
     """All visits of one state.
@@ -133,8 +147,8 @@ class RunHistory:
         """What is known about each visited state, by its JSON Pointer."""
         self.ended: float | None = None
         """Time of the end of the execution, None before."""
+        self.graph = graph
         self._feed = feed
-        self._graph = graph
         self._states: dict[str, Mapping[str, GraphState]] = {}
         """The states of each machine by name, by the JSON Pointer of the machine."""
         self._latest: dict[Path, StateVisit] = {}
@@ -328,7 +342,7 @@ class RunHistory:
 
     def _state_at(self, path: Path) -> GraphState | None:
         """Return the state of the graph at a path."""
-        machine, found = self._graph, None
+        machine, found = self.graph, None
         for step in path:
             if isinstance(step, str):
                 found = self._names(machine).get(step)
@@ -363,9 +377,17 @@ class HistoryCache:
         self._lock = Lock()
 
     def get(
-        self, project: ServerProject, stored: StoredExecution, graph: MachineGraph
+        self,
+        project: ServerProject,
+        stored: StoredExecution,
+        draw: Callable[[ServerProject, StoredExecution], MachineGraph],
     ) -> RunHistory:
         """Return the history of an execution up to now.
+
+        Args:
+            project: The project.
+            stored: The execution.
+            draw: Returns the graph of its document.
 
         Raises:
             StoreDamaged: The history is damaged.
@@ -374,7 +396,7 @@ class HistoryCache:
         with self._lock:
             found = self._known.pop(key, None)
             if found is None or found.ended not in (None, stored.ended):
-                found = RunHistory(project.store.feed(stored.name), graph)
+                found = RunHistory(project.store.feed(stored.name), draw(project, stored))
             self._known[key] = found
             while len(self._known) > self._most:
                 self._known.popitem(last=False)

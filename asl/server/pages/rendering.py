@@ -18,11 +18,12 @@ from asl.core.printable import printable, printable_json
 from asl.core.values import Json
 from asl.expr.times import format_timestamp
 from asl.server.access.principal import APPROVER, OPERATOR, Principal, Unauthorized
+from asl.server.pages.history import path_text, step_text
 from asl.server.pages.static_files import versioned
 from asl.server.projects import Access
 from asl.server.views import execution_key, request_key, short_name
 
-__all__ = ["is_fragment", "render", "render_error", "templates", "ui_path"]
+__all__ = ["NOTES", "is_fragment", "render", "render_error", "templates", "ui_path"]
 
 LONGEST: Final = 200_000
 """Characters of the largest value that a page shows as a whole."""
@@ -40,6 +41,17 @@ WORDS: Final = {
     "DAMAGED": "Damaged",
 }
 """What the pages call a status of an execution or a state."""
+NOTES: Final = {
+    "RUNNING": "▸",
+    "RETRYING": "↻",
+    "WAITING": "‖",
+    "SUCCEEDED": "✓",
+    "FAILED": "✕",
+    "TIMED_OUT": "◔",
+    "ABORTED": "■",
+    "CAUGHT": "!",
+}
+"""The shape of a status in drawings, which the style sheet repeats for texts."""
 ADVICE: Final = {
     401: "Log in, or ask the operator of this service for an account.",
     403: "Ask the operator of this service for the role, or use another account.",
@@ -150,6 +162,8 @@ def templates() -> Environment:
         "time": _time,
         "duration": format_duration,
         "pretty": pretty,
+        "money": format_money,
+        "grouped": lambda number: f"{number:,}",
         "word": lambda status: WORDS.get(status, str(status)),
         "key": execution_key,
         "request_key": request_key,
@@ -157,7 +171,12 @@ def templates() -> Environment:
         "segment": lambda text: quote(str(text), safe=""),
         "query": lambda pairs: urlencode({k: v for k, v in pairs.items() if v not in (None, "")}),
     }
-    environment.globals |= {"static": versioned}
+    environment.globals |= {
+        "static": versioned,
+        "notes": NOTES,
+        "place_of": path_text,
+        "step_of": step_text,
+    }
     return environment
 
 
@@ -191,6 +210,13 @@ def format_duration(seconds: float | None) -> str:
     if whole < 86400:
         return f"{whole // 3600} h {whole % 3600 // 60:02} min"
     return f"{whole // 86400} d {whole % 86400 // 3600} h"
+
+
+def format_money(amount: float, currency: str = "") -> str:
+    """Return an amount with as many decimals as it needs, two to six."""
+    text = f"{amount:,.6f}".rstrip("0")
+    whole, _, decimals = text.partition(".")
+    return f"{whole}.{decimals:0<2}{f' {currency}' if currency else ''}"
 
 
 def pretty(value: Json) -> Markup:

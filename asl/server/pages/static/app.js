@@ -5,11 +5,87 @@ function showTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]:not([title])")) {
     const moment = new Date(time.dateTime);
     if (Number.isNaN(moment.valueOf())) continue;
-    time.title = time.textContent;
     const part = (options) => new Intl.DateTimeFormat("sv-SE", options).format(moment);
-    time.textContent = part({ dateStyle: "short" }) + " " + part({ timeStyle: "medium" });
+    time.title = time.textContent;
+    time.textContent = `${part({ dateStyle: "short" })} ${part({ timeStyle: "medium" })}`;
   }
 }
+
+// The graph has the statuses of the table of states.
+function colourGraph() {
+  const rows = new Map();
+  for (const row of document.querySelectorAll("tr[data-pointer]")) rows.set(row.dataset.pointer, row);
+  for (const node of document.querySelectorAll(".graph [data-pointer]")) {
+    const row = rows.get(node.dataset.pointer);
+    if (row === undefined || node.dataset.status === row.dataset.status) continue;
+    node.dataset.status = row.dataset.status;
+    node.querySelector(":scope > a > .note > text").textContent = row.dataset.note;
+  }
+}
+
+// Events of a running execution: what changes is fetched, answers of agents grow live.
+function follow(element) {
+  const source = new EventSource(element.dataset.stream);
+  const news = () => document.body.dispatchEvent(new CustomEvent("asl:news"));
+  source.onmessage = news;
+  source.addEventListener("StreamChunk", (message) => addChunk(JSON.parse(message.data)));
+  source.addEventListener("end", () => {
+    source.close();
+    news();
+    setTimeout(news, 1000);
+  });
+}
+
+function addChunk(event) {
+  const path = JSON.stringify(event.path);
+  for (const each of document.querySelectorAll("[data-live]")) {
+    if (JSON.stringify(JSON.parse(each.dataset.live)) !== path) continue;
+    each.hidden = false;
+    each.textContent += event.details.chunk ?? "";
+  }
+}
+
+// States and events are shown beside the graph and the table.
+function showPart(link, target, event) {
+  const area = document.querySelector(target);
+  if (area === null || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const address = new URL(link.href.baseVal ?? link.href, location.href);
+  address.hash = "";
+  htmx.ajax("GET", address.href, { target, swap: "innerHTML" });
+  if (target !== "#state") return;
+  history.replaceState(null, "", `${address.pathname}${address.search}`);
+  for (const each of document.querySelectorAll(".graph [data-chosen]")) delete each.dataset.chosen;
+  const chosen = address.searchParams.get("state");
+  for (const each of document.querySelectorAll(".graph [data-pointer]")) {
+    if (each.dataset.pointer === chosen) each.dataset.chosen = "";
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a");
+  if (link === null) {
+    for (const menu of document.querySelectorAll("details.menu[open]")) {
+      if (!menu.contains(event.target)) menu.open = false;
+    }
+    return;
+  }
+  if (link.matches("[data-event]")) {
+    for (const each of document.querySelectorAll(".event.chosen")) each.classList.remove("chosen");
+    link.classList.add("chosen");
+    showPart(link, "#event", event);
+  } else if (link.matches(".graph a, .bar, #states a, [data-part], .failure .what a")) {
+    showPart(link, "#state", event);
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  }
+});
 
 // Filters apply when a choice is made.
 document.addEventListener("change", (event) => {
@@ -22,5 +98,9 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const each of document.querySelectorAll("[data-zone]")) {
     each.textContent = `Times are in ${zone}.`;
   }
+  for (const each of document.querySelectorAll("[data-stream]")) follow(each);
 });
-document.addEventListener("htmx:after:swap", () => showTimes(document));
+document.addEventListener("htmx:after:swap", () => {
+  showTimes(document);
+  colourGraph();
+});
