@@ -10,13 +10,15 @@ from asl.core.values import Json
 from asl.engine.aws_events import export_event
 from asl.engine.events import Event
 from asl.service.arns import RequestScope
-from asl.service.model import enum_values
+from asl.service.model import enum_values, known_members
 from asl.service.pages import next_token, page_size, token_position
-from asl.service.service import StatesService, find_execution
+from asl.service.service import REGION, StatesService, find_execution
 
 __all__ = ["get_execution_history"]
 
 _OF_STATE = lazy_pattern(r"[A-Z][A-Za-z]*State(Entered|Exited)")
+AGENT: Final = {"resourceType": "agent", "resource": "call", "region": REGION}
+"""Details, required by AWS, of the events of tasks without `Resource`."""
 _HIDDEN: Final = frozenset(
     {"input", "output", "error", "cause", "inputDetails", "outputDetails", "parameters"}
 )
@@ -28,11 +30,12 @@ async def get_execution_history(
 ) -> dict[str, Json]:
     """Return a page of the history of an execution."""
     stored = find_execution(service, request["executionArn"])
-    events, position = service.store.events(stored.name), token_position(request)
+    events = _known_to_aws(service.store.events(stored.name))
+    if stored.profile != "aws":
+        events = map(_in_form_of_aws, events)
     read = service.histories.read_back if request.get("reverseOrder") else service.histories.read
-    page, following = await read(
-        stored.name, _known_to_aws(events), position or 0, page_size(request)
-    )
+    position = token_position(request) or 0
+    page, following = await read(stored.name, events, position, page_size(request))
     hides = request.get("includeExecutionData") is False
     listed: list[Json] = [_without_data(event) if hides else event for event in page]
     token = None if following is None else next_token(request, following)
@@ -64,6 +67,15 @@ def _known_to_aws(events: Iterable[Event]) -> Iterator[dict[str, Json]]:
             "id": count,
             "previousEventId": numbers.get(event.previous, 0),
         }
+
+
+def _in_form_of_aws(event: dict[str, Json]) -> dict[str, Json]:
+    """Return an event of an execution with agents with the members that AWS's events have."""
+    kind = event["type"]
+    if kind.startswith("Task") and "State" not in kind:
+        details = f"t{kind[1:]}EventDetails"
+        event = {**event, details: {**AGENT, **event.get(details, {})}}
+    return known_members("HistoryEvent", event)
 
 
 def _without_data(event: dict[str, Json]) -> dict[str, Json]:

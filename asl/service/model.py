@@ -16,7 +16,7 @@ import orjson
 from asl.core.values import Json
 from asl.service.errors import ServiceError
 
-__all__ = ["check_request", "enum_values", "input_members", "operation_names"]
+__all__ = ["check_request", "enum_values", "input_members", "known_members", "operation_names"]
 
 Shape: TypeAlias = Mapping[str, Any]
 """A shape of `model.json`: `type`, its parts and its constraints."""
@@ -118,6 +118,12 @@ def check_request(operation: str, request: Json) -> dict[str, Any]:
         listed = "; ".join(map(str, violations))
         raise ServiceError("ValidationException", f"{count} validation {errors} detected: {listed}")
     known: dict[str, Any] = _known(shape, request)
+    return known
+
+
+def known_members(shape: str, value: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a structure without members that its shape does not have."""
+    known: dict[str, Json] = _known(_shape(shape), value)
     return known
 
 

@@ -106,8 +106,10 @@ def read_definition(definition: str) -> Document:
 def invalid_definition(report: Report) -> ServiceError:
     """Return the refusal of a definition with these diagnostics."""
     found = aws_answer(report)["diagnostics"]
-    faults = ", ".join(_fault(each) for each in found if each["severity"] == "ERROR")
-    return ServiceError("InvalidDefinition", f"Invalid State Machine Definition: '{faults}'")
+    faults = [_fault(each) for each in found if each["severity"] == "ERROR"]
+    own = [f"{each.code}: {each.message} at {each.pointer or '/'}" for each in report.errors]
+    listed = ", ".join(faults or own)  # AWS has no words for faults of states of ours
+    return ServiceError("InvalidDefinition", f"Invalid State Machine Definition: '{listed}'")
 
 
 def _fault(diagnostic: Mapping[str, Json]) -> str:
