@@ -22,7 +22,7 @@ from asl.dialects.contenox.writing.states import CALLED, FIELDS
 from asl.dialects.foreign_documents import unsaid
 from asl.dialects.lowering import lower
 from asl.dialects.registry import meanings_of
-from asl.dialects.terms import Record, Term
+from asl.dialects.terms import Record
 from asl.engine.definitions import AgentDefinition, NoDefinitions
 
 __all__ = ["COVERAGE", "write"]
@@ -70,9 +70,9 @@ def write(
         reading = tuple(unsaid(reading_of(document.composed_value)))
         return WriterResult(found, _text(found), reading, restored=True)
     flow = lower(document.composed_value, meanings_of(document))
+    value, seed = document.composed_value, profile == "seed"
     plain, named = (
-        _written(ChainBuilder(document.composed_value, flow, agents, seed=profile == "seed"), given)
-        for given in (GIVEN, _NAMED)
+        _written(ChainBuilder(value, flow, agents, given, seed=seed)) for given in (GIVEN, _NAMED)
     )
     if plain.text != named.text and _OTHERS not in named.text and _places(named) <= _places(plain):
         told = "a chain gets the value of 'input', and no other input"
@@ -82,8 +82,8 @@ def write(
     return plain
 
 
-def _written(chain: ChainBuilder, given: Term) -> WriterResult:
-    made = ChainWriter(chain, given).write()
+def _written(chain: ChainBuilder) -> WriterResult:
+    made = ChainWriter(chain).write()
     return WriterResult(made, _text(made), tuple(dict.fromkeys(chain.losses)))
 
 

@@ -13,6 +13,7 @@ from asl.dialects.contenox.writing.knowledge import Cause, Knowledge
 from asl.dialects.lowering import Flow
 from asl.dialects.missing_values import missing_value_loss
 from asl.dialects.names import FreshNames, computed
+from asl.dialects.terms import Term
 from asl.engine.definitions import AgentDefinition
 
 __all__ = ["LEFT_OUT", "ChainBuilder"]
@@ -34,6 +35,7 @@ class ChainBuilder:
         value: Value of the document.
         flow: Its steps.
         agents: Definitions of agents by their names.
+        given: The data in which a run begins, over the variables of the chain.
         seed: Whether the chain is for the documented language instead of an engine.
     """
 
@@ -42,12 +44,14 @@ class ChainBuilder:
         value: Mapping[str, Any],
         flow: Flow,
         agents: Mapping[str, AgentDefinition],
+        given: Term,
         *,
         seed: bool,
     ) -> None:
         self.value = value
         self.flow = flow
         self.agents = agents
+        self.given = given
         self.seed = seed
         self.losses: list[Finding] = []
         self.tasks: list[dict[str, Json]] = []

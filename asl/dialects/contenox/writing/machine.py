@@ -11,7 +11,6 @@ from asl.dialects.contenox.writing.states import CALLED, FIELDS, write_step
 from asl.dialects.contenox.writing.steps import TaskWriter
 from asl.dialects.contenox.writing.transitions import ChainTransition
 from asl.dialects.lowering import WorkStep, fold
-from asl.dialects.terms import Term
 from asl.states.schemas import inert_fields
 
 __all__ = ["OF_ALL", "ChainWriter"]
@@ -32,12 +31,10 @@ class ChainWriter:
 
     Args:
         chain: The chain.
-        given: The data in which a run begins, over the variables of the chain.
     """
 
-    def __init__(self, chain: ChainBuilder, given: Term = GIVEN) -> None:
+    def __init__(self, chain: ChainBuilder) -> None:
         self.chain = chain
-        self.given = given
         self.folded = fold(chain.flow, lambda step: False).steps
 
     def write(self) -> dict[str, Json]:
@@ -61,7 +58,7 @@ class ChainWriter:
         """Follow the data along all transitions, until nothing new is learned."""
         known, start = self.chain.known, self.chain.flow.start
         known.clear()
-        known[start] = Knowledge(self.given, GIVEN)
+        known[start] = Knowledge(self.chain.given, GIVEN)
         visits: dict[str, int] = {}
         todo = {start: None}  # in order
         while todo:

@@ -145,7 +145,9 @@ class TaskWriter:
     @property
     def printer(self) -> Printer:
         """The printer of templates in front of the step."""
-        return Printer(self.known.flow, lenient=self.step.jsonata)
+        whole = self.chain.given == GIVEN  # the data of a document is an object
+        objects = frozenset((GIVEN,)) if whole else frozenset()
+        return Printer(self.known.flow, lenient=self.step.jsonata, objects=objects)
 
     # Tasks
 

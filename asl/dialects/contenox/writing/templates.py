@@ -8,7 +8,7 @@ from typing import Final
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json, compact
 from asl.dialects.contenox.functions.templates import parse
-from asl.dialects.contenox.writing.knowledge import GIVEN, is_moving
+from asl.dialects.contenox.writing.knowledge import is_moving
 from asl.dialects.terms import (
     Choose,
     Comparison,
@@ -85,11 +85,13 @@ class Printer:
         dot: The root of the value that a template is about; None for the variables.
         lenient: Whether a path through an answer that is no object leads to nothing, as in
             JSONata; without that it ends the run, as in JSONPath.
+        objects: Values that are objects in every run.
     """
 
     flow: Term
     dot: str | None = None
     lenient: bool = False
+    objects: frozenset[Term] = frozenset()
 
     def operand(self, term: Term) -> str | None:
         """Return a value as it is in an action; None if no template has it."""
@@ -111,9 +113,9 @@ class Printer:
             (DataPath(path.root, path.steps[:end]), step)
             for path in paths_of(term)
             for end, step in enumerate(path.steps)
-            if end or path.root != GIVEN.root
         )
-        tests = (test for holder in holders for test in self._holds(*holder))
+        asked = (each for each in holders if each[0] not in self.objects)
+        tests = (test for each in asked for test in self._holds(*each))
         return [*dict.fromkeys(tests)]
 
     def _holds(self, holder: DataPath, step: Step) -> list[str]:
