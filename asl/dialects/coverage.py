@@ -69,7 +69,9 @@ def _waits_for_token(resource: Json) -> bool:
 def _graded(loss: Finding, document: Mapping[str, Json]) -> Finding:
     """Return a loss as an error where what is lost decides about the path or the output."""
     owner, _, field = loss.pointer.rpartition("/")
-    schema = "states:Task" if owner else _DOCUMENT
+    holder = resolve_pointer(document, owner)
+    kind = holder.get("Type") if isinstance(holder, dict) else None
+    schema = f"states:{kind if kind in STATE_TYPES else 'Task'}" if owner else _DOCUMENT
     value = resolve_pointer(document, loss.pointer)
     if decides(schema, field.removesuffix(".$"), value):
         return loss._replace(severity=Severity.ERROR)

@@ -83,6 +83,8 @@ def _holds(found: list[Json], words: str, value: Json) -> bool:
     if isinstance(value, dict | list):
         return isinstance(value, dict) and all(_holds(found, words, e) for e in value.values())
     text = value if isinstance(value, str) else compact(value)
+    if not text:
+        return True  # what is shown never lacks an empty text
     forms = {text, str(value)} | ({"<nil>", "None", "null", ""} if value is None else set())
     return any(_is_word(each, words) for each in forms)
 

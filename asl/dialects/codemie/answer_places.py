@@ -73,7 +73,11 @@ class AnswerPlaces:
         simple = not state.next.get("append_to_context") and "output_schema" not in actor.get(
             "config", {}
         )
-        return "custom_node_id" in state.value and sayable(actor) and simple
+        if "custom_node_id" not in state.value or not sayable(actor) or not simple:
+            return False
+        # A condition reads the members of the answer, and nothing else of the data.
+        made = {each["output_field"] for each in actor.get("config", {}).get("mappings", ())}
+        return all(made.issuperset(_expression_names(text)) for text, _, _ in state.conditions())
 
     @cached_property
     def _readings(self) -> Mapping[str, frozenset[str]]:
@@ -286,8 +290,13 @@ def _mapping_names(mapping: Mapping[str, Any]) -> Iterator[str]:
         yield mapping["source_path"].split(".")[0]
     yield from names_read(mapping.get("template", ""))
     for field in ("condition", "filter_condition", "script"):
-        try:
-            tree = parse(str(mapping.get(field, "")), members=True)
-        except ExpressionFault:
-            continue
-        yield from (each.id for each in ast.walk(tree) if isinstance(each, ast.Name))
+        yield from _expression_names(str(mapping.get(field, "")))
+
+
+def _expression_names(text: str) -> list[str]:
+    """Return the names in an expression, none if it is not supported."""
+    try:
+        tree = parse(text, members=True)
+    except ExpressionFault:
+        return []
+    return [each.id for each in ast.walk(tree) if isinstance(each, ast.Name)]

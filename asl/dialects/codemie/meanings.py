@@ -32,6 +32,7 @@ from asl.dialects.terms import (
     Text,
     Unknown,
     concatenate,
+    known_truth,
     member,
     merge,
     put,
@@ -281,7 +282,7 @@ def _holds(arguments: Arguments) -> Term:
         return Unknown("condition")
     answer = _output((data, *key))
     found = condition_term(str(_json(condition)), _within(answer))
-    if any(_holds_for_nothing(each) for each in walk(found)):
+    if known_truth(found) or any(_holds_for_nothing(each) for each in walk(found)):
         return Logic("and", (_is(answer, "object"), found))
     return found
 

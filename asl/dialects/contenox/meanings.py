@@ -312,8 +312,20 @@ def _node(node: Node, dot: Term, data: Term) -> Term:
             return _macro(node, data)
         case TemplateBlock("if", value, body, otherwise):
             then, last = (_shown(each, dot, data) for each in (body, otherwise))
-            return Choose(_value(value, dot), then, last)
+            condition = _value(value, dot)
+            guarded = last == Literal("") and _only_guards(condition, then)
+            return then if guarded else Choose(condition, then, last)
     return Unknown(node.kind if isinstance(node, TemplateBlock) else "template")
+
+
+def _only_guards(condition: Term, shown: Term) -> bool:
+    """Whether a condition only tests that the path of a text leads through objects."""
+    if not isinstance(shown, Text) or not isinstance(path := shown.parts[0], DataPath):
+        return False
+    tests = condition.parts if isinstance(condition, Logic) else (condition,)
+    holders = (DataPath(path.root, path.steps[:end]) for end in range(len(path.steps)))
+    guards = [Comparison("=", FunctionCall("type", (each,)), Literal("object")) for each in holders]
+    return len(shown.parts) == 1 and all(each in guards for each in tests)
 
 
 def _macro(macro: Macro, data: Term) -> Term:

@@ -11,7 +11,7 @@ from asl.dialects.codemie.writing.scope import TASK
 from asl.dialects.names import FreshNames
 from asl.dialects.terms import INPUT, DataPath, Step
 
-__all__ = ["READ", "Context", "Extracted", "Loss", "OutputNames", "ValueNames"]
+__all__ = ["READ", "Context", "Extracted", "Loss", "OutputNames", "ValueNames", "is_extractable"]
 
 
 class Loss(NamedTuple):
@@ -109,7 +109,7 @@ class Extracted:
     def name(self, path: DataPath) -> str | None:
         """Return the name of a path, which is a new one when it is met first."""
         found = self.place(path)
-        if found is None or any("." in str(each) for each in found):
+        if found is None or not is_extractable(found):
             return None
         if found not in self.names:
             base = re.sub(r"\W+", "_", "_".join(map(str, found)), flags=re.ASCII).strip("_")
@@ -177,6 +177,11 @@ class Context(Extracted):
     def is_text(self, path: DataPath) -> bool:
         found = self.place(path)
         return found is not None and len(found) == 1 and found[0] in self.answers
+
+
+def is_extractable(steps: tuple[Step, ...]) -> bool:
+    """Whether a transformation can take out what is at a path: no index counts from the end."""
+    return not any("." in str(each) or str(each).startswith("-") for each in steps)
 
 
 def is_name(step: Step) -> bool:

@@ -9,7 +9,7 @@ from asl.core.values import Json
 from asl.dialects.codemie.config import END
 from asl.dialects.codemie.writing.expressions import Expressions, Unsayable
 from asl.dialects.codemie.writing.machine import WorkflowMachine, never
-from asl.dialects.codemie.writing.names import Context
+from asl.dialects.codemie.writing.names import Context, is_extractable
 from asl.dialects.codemie.writing.scope import ContextScope, is_replaced
 from asl.dialects.codemie.writing.texts import Texts, unreadable
 from asl.dialects.lowering import WorkStep
@@ -85,7 +85,7 @@ class Transformation:
                 return {"type": "constant", "value": value}
             case DataPath():
                 place = self.scope.key(term)
-                if not place or any("." in str(each) for each in place):
+                if not place or not is_extractable(place):
                     message = "a transform node does not read the whole data"
                     raise Unsayable("L-TRANSFORM", message)
                 return {"type": "extract", "source_path": ".".join(map(str, place))}
