@@ -45,12 +45,12 @@ def requested_tools(offers: list[ToolOffer]) -> Any:
     )
 
 
-def document_result(output: Any, asked: ModelRequest, messages: list[Any]) -> dict[str, Json]:
+def document_result(output: Any, request: ModelRequest, messages: list[Any]) -> dict[str, Json]:
     """Return the answer of a model as the raw result of a call: `response` and its usage.
 
     Args:
         output: Text, structured value, or requests for tools.
-        asked: What the document asked.
+        request: What the document asked.
         messages: The messages of the run.
     """
     if type(output) is str:
@@ -67,5 +67,5 @@ def document_result(output: Any, asked: ModelRequest, messages: list[Any]) -> di
             for each in calls
         ]
         return {ANSWER: text, "tool_calls": requested}
-    wraps = asked.output is not None and not _is_object(asked.output)
+    wraps = request.output is not None and not _is_object(request.output)
     return {ANSWER: output[_VALUE] if wraps else output}

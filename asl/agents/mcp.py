@@ -226,10 +226,10 @@ class _Session(ExternalAgent):
         tools: dict[str, Any] = await self._kept(connection, connection.tools())
         return tools
 
-    async def _kept(self, connection: Connection, asked: Awaitable[Any]) -> Any:
+    async def _kept(self, connection: Connection, answer: Awaitable[Any]) -> Any:
         """Return what the server answers; a connection that has broken is made anew next time."""
         try:
-            return await asked
+            return await answer
         except RaisedError as failure:
             if failure.name in BROKEN:
                 await self.drop(connection)

@@ -118,12 +118,12 @@ class Connection:
         except TimeoutError as late:
             raise self._failed(late, _Heard()) from None
 
-    async def answer(self, asked: Awaitable[Any]) -> Any:
+    async def answer(self, response: Awaitable[Any]) -> Any:
         """Return what the server answers; raises RaisedError."""
         heard = _Heard()
         before = _HEARD.set(heard)
         try:
-            return await asked
+            return await response
         except Exception as error:  # of a library that raises what its transports raise
             raise self._failed(error, heard) from error
         finally:

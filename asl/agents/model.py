@@ -230,11 +230,11 @@ class _Model(ExternalAgent):
             output=agent.output or asked.output,
         )
 
-    async def _offers(self, asked: ModelRequest, call: Call) -> list[ToolOffer]:
+    async def _offers(self, request: ModelRequest, call: Call) -> list[ToolOffer]:
         """Return the tools of the agent, else those that the document names."""
         tools: CallTools = call.tools
-        if self.agent.tools is None and asked.tools:
-            return await tools.select_tools(asked.tools)
+        if self.agent.tools is None and request.tools:
+            return await tools.select_tools(request.tools)
         return await tools.offer_tools(self.tool_offers if self.agent.tools is not None else None)
 
     def _name(self, wanted: str | None, defined: str | None = None) -> str:
@@ -329,32 +329,32 @@ class _Model(ExternalAgent):
         model = self.agent.model
         return model.partition(":")[0] if isinstance(model, str) else model.system
 
-    def _settings(self, call: Call, asked: ModelRequest) -> Any:
+    def _settings(self, call: Call, request: ModelRequest) -> Any:
         # Retry says what is tried again, not the library of a provider.
         whole = {"timeout": self.agent.timeout, "request_timeout": self.agent.timeout}
-        own = {**whole, **asked.settings}
+        own = {**whole, **request.settings}
         return {**own, **call.generation, "max_retries": 0}
 
     def _asked(
-        self, model: Model, asked: ModelRequest, offers: list[ToolOffer]
+        self, model: Model, request: ModelRequest, offers: list[ToolOffer]
     ) -> pydantic_ai.Agent[_Asking, Any]:
         from pydantic_ai import Agent, DeferredToolRequests, StructuredDict, ToolOutput
 
         output: Any = str
-        if asked.output is not None:
-            output = ToolOutput(StructuredDict(object_schema(asked.output)), name=ANSWER)
-        returned = asked.returns_calls and offers
+        if request.output is not None:
+            output = ToolOutput(StructuredDict(object_schema(request.output)), name=ANSWER)
+        returned = request.returns_calls and offers
         agent = Agent(
             model,
             output_type=[output, DeferredToolRequests] if returned else output,
             deps_type=_Asking,
-            system_prompt=asked.system or (),
+            system_prompt=request.system or (),
             tools=[] if returned else [_tool(offer) for offer in offers],
             toolsets=[requested_tools(offers)] if returned else [],
             retries=self.agent.retries,
         )
-        if asked.output is not None:
-            agent.output_validator(_validator(object_schema(asked.output)))
+        if request.output is not None:
+            agent.output_validator(_validator(object_schema(request.output)))
         return agent
 
     async def close(self) -> None:

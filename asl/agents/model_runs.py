@@ -208,12 +208,12 @@ def named_failure(error: Exception, call: Call) -> RaisedError:
 
 
 def misbehaviour(
-    error: Exception, told: str, messages: list[ModelMessage], answers: tuple[str, ...]
+    error: Exception, correction: str, messages: list[ModelMessage], answers: tuple[str, ...]
 ) -> RaisedError:
     """Return the error of a model that did not correct a reported fault."""
     *_, last = (None, *responses(messages))
     calls = [] if last is None else [part.tool_name for part in last.tool_calls]
-    why = told or str(error.__cause__ or error)
+    why = correction or str(error.__cause__ or error)
     if not set(calls).isdisjoint(answers):
         return RaisedError("Agent.InvalidOutput", why)
     if calls:

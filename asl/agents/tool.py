@@ -73,8 +73,8 @@ def as_toolbox(value: Any, name: str) -> Toolbox:
 class _Named:
     """The tools of a server by the name that the server is bound to, or one tool by its name."""
 
-    def __init__(self, box: Toolbox, name: str) -> None:
-        self.box = box
+    def __init__(self, toolbox: Toolbox, name: str) -> None:
+        self.box = toolbox
         self.name = name
 
     def offers(self, open_agents: OpenAgents) -> ListTools:

@@ -153,11 +153,11 @@ class JobService:
                     return succeeded, item
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def _stop(self, sent: dict[str, Json], begun: dict[str, Json], call: Call) -> None:
+    async def _stop(self, sent: dict[str, Json], started: dict[str, Json], call: Call) -> None:
         """Stop the job; its task has failed in any case."""
         if self.stop is not None and self.job.stop is not None:
             with suppress(StateError):
-                await _perform(self.stop, self.job.stop[1](sent, begun), call)
+                await _perform(self.stop, self.job.stop[1](sent, started), call)
 
     def _result(self, item: dict[str, Json]) -> Json:
         if self.parsed:

@@ -108,12 +108,12 @@ def _rule(
     rule: Mapping[str, Json],
     pointer: str,
     records: Collection[_Record],
-    asking: Node,
+    node: Node,
 ) -> Iterator[Finding]:
-    """Judge a rule of the state that is *asking*, and the rules within."""
+    """Judge a rule of the state that is *node*, and the rules within."""
     for field in COMBINATORS:
         for step, part in parts(rule.get(field)):
-            yield from _rule(workflow, part, f"{pointer}/{field}{step}", records, asking)
+            yield from _rule(workflow, part, f"{pointer}/{field}{step}", records, node)
     variable = text(rule, "Variable") or ""
     keys = _keys(variable) or ()
     for record in records:
@@ -124,7 +124,7 @@ def _rule(
             yield Finding("V-APR-11", message, f"{pointer}/Variable", near)
             return
         if found == "approval" and record.options is not None:
-            later = () if asking is record.node else ("timeout",)
+            later = () if node is record.node else ("timeout",)
             yield from _option(workflow, rule, pointer, record.options.union(later))
             return
 

@@ -169,9 +169,9 @@ def _taking(sent: dict[str, Json]) -> Callable[[dict[str, Json], dict[str, Json]
     return take
 
 
-def children_listener(told: list[Json]) -> Callable[[Event], None]:
+def children_listener(events: list[Json]) -> Callable[[Event], None]:
     """Return a listener that adds the events of the items of distributed Maps to a list."""
-    return _Whole(told)
+    return _Whole(events)
 
 
 class _Whole:
@@ -180,8 +180,8 @@ class _Whole:
     They have histories of their own, in the same document.
     """
 
-    def __init__(self, told: list[Json]) -> None:
-        self.told = told
+    def __init__(self, events: list[Json]) -> None:
+        self.told = events
 
     def __call__(self, event: Event) -> None:
         """Ignore events of the execution itself."""
@@ -192,8 +192,8 @@ class _Whole:
 
 
 class _Within:
-    def __init__(self, told: list[Json]) -> None:
-        self.told = told
+    def __init__(self, events: list[Json]) -> None:
+        self.told = events
 
     def of(self, execution: Execution) -> _Whole:
         """Return the listener of a child execution; other documents are ignored."""

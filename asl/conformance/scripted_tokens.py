@@ -42,10 +42,14 @@ class ScriptedTaskTokens(TaskTokens):
                 task.cancel()
 
     def offer(
-        self, activity: str, wait: TokenWait, payload: Json, begun: Callable[[str | None], object]
+        self,
+        activity: str,
+        wait: TokenWait,
+        payload: Json,
+        on_begin: Callable[[str | None], object],
     ) -> None:
         """Give the task to a worker immediately if the state has a script."""
-        super().offer(activity, wait, payload, begun)
+        super().offer(activity, wait, payload, on_begin)
         if wait.state in self.scripts:
             self.get_activity_task(activity, "worker", wait=0)
 
@@ -67,8 +71,8 @@ class ScriptedTaskTokens(TaskTokens):
 class _Outside:
     """The part of a call that a script uses."""
 
-    def __init__(self, desk: TaskTokens, token: str) -> None:
-        self.tokens = desk
+    def __init__(self, tokens: TaskTokens, token: str) -> None:
+        self.tokens = tokens
         self.token = token
 
     async def sleep(self, seconds: float) -> None:

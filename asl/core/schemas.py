@@ -290,7 +290,7 @@ def _width(value: Any) -> int:
     return len(value) if isinstance(value, list | dict) else 0
 
 
-def _own_keywords(theirs: Mapping[str, _Check]) -> dict[str, _Check]:
+def _own_keywords(checks: Mapping[str, _Check]) -> dict[str, _Check]:
     """Return the checks of keywords that jsonschema would not do in linear time."""
 
     def pattern(validator: Any, wanted: str, value: Json, schema: Any) -> Iterator[Any]:
@@ -311,7 +311,7 @@ def _own_keywords(theirs: Mapping[str, _Check]) -> dict[str, _Check]:
             return ()
         known = dict.fromkeys(_JUDGEMENT.get().matching_names(schema, value), True)
         named = {"properties": {**schema.get("properties", {}), **known}}
-        return theirs["additionalProperties"](validator, wanted, value, named)
+        return checks["additionalProperties"](validator, wanted, value, named)
 
     def unevaluated(validator: Any, wanted: Any, value: Json, schema: Any) -> Any:
         if type(value) is not dict:
@@ -320,7 +320,7 @@ def _own_keywords(theirs: Mapping[str, _Check]) -> dict[str, _Check]:
             validator, value, {**schema, "unevaluatedProperties": False}
         )
         named = {"properties": dict.fromkeys(names, True)}
-        return theirs["unevaluatedProperties"](validator, wanted, value, named)
+        return checks["unevaluatedProperties"](validator, wanted, value, named)
 
     def const(validator: Any, wanted: Json, value: Json, schema: Any) -> Iterator[Any]:
         meter = _JUDGEMENT.get().meter
@@ -340,7 +340,7 @@ def _own_keywords(theirs: Mapping[str, _Check]) -> dict[str, _Check]:
 
     def multiple(validator: Any, wanted: Any, value: Json, schema: Any) -> Iterator[Any]:
         try:
-            yield from theirs["multipleOf"](validator, wanted, value, schema) or ()
+            yield from checks["multipleOf"](validator, wanted, value, schema) or ()
         except OverflowError:  # of an integer and a fraction that is no double
             from fractions import Fraction
 
@@ -357,7 +357,7 @@ def _own_keywords(theirs: Mapping[str, _Check]) -> dict[str, _Check]:
         "uniqueItems": unique,
         "unevaluatedProperties": unevaluated,
     }
-    return {name: check for name, check in own.items() if name in theirs}
+    return {name: check for name, check in own.items() if name in checks}
 
 
 def schema_faults(rule: str, schema: Json, pointer: str) -> Iterator[Finding]:

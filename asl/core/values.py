@@ -401,28 +401,28 @@ _EXACT = orjson.OPT_PASSTHROUGH_SUBCLASS
 """Refuse keys that are not plain strings."""
 
 
-def _room_left(members: Collection[Json], room: int, depth: int) -> int:
-    """Return the part of *room* that foreign values leave, counted as in `_is_moderate`.
+def _room_left(members: Collection[Json], limit: int, depth: int) -> int:
+    """Return the part of *limit* that foreign values leave, counted as in `_is_moderate`.
 
     Negative if none is left, or if a value may not be JSON. Raises TypeError for a key that is no
     text.
     """
-    room -= 1 + len(members)
-    if room < 0 or depth < 0:
+    limit -= 1 + len(members)
+    if limit < 0 or depth < 0:
         return -1
     for member in members:
         kind = type(member)
         if kind is str:
-            room -= len(member)
+            limit -= len(member)
         elif kind is int or kind is bool or member is None:
             continue
         elif kind is dict:
-            room = _room_left(member.values(), room - len("".join(member)), depth - 1)
+            limit = _room_left(member.values(), limit - len("".join(member)), depth - 1)
         elif kind is list:
-            room = _room_left(member, room, depth - 1)
+            limit = _room_left(member, limit, depth - 1)
         elif kind is not float or not isfinite(member):
             return -1
-    return room
+    return limit
 
 
 def plain_copy(value: Json) -> dict[str, Json] | None:

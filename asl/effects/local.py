@@ -170,7 +170,7 @@ class LocalEffects:
             case Handover():
                 return self._hand_over(frame, effect)
             case ServiceCall(service, payload):
-                target = Target("service", service, frame.step.name, aside=True)
+                target = Target("service", service, frame.step.name, is_helper=True)
                 agent = self.runtime.current_services().service(service)
                 return self.caller.invoke(frame, target, payload, None, agent)
             case TargetCheck(targets):

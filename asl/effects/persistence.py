@@ -190,18 +190,18 @@ class RequestPersistence(Protocol):
         ...
 
     async def awaits_consent(
-        self, key: str, asking: Callable[[ApprovalRequest], ConsentProcess]
+        self, key: str, new_process: Callable[[ApprovalRequest], ConsentProcess]
     ) -> bool:
         """Return whether a turn was paused and has no decision since.
 
         Args:
             key: Key of its effect.
-            asking: Returns the approval process of a request.
+            new_process: Returns the approval process of a request.
         """
         ...
 
     async def consent(
-        self, request: ApprovalRequest, asking: Callable[[ApprovalRequest], ConsentProcess]
+        self, request: ApprovalRequest, new_process: Callable[[ApprovalRequest], ConsentProcess]
     ) -> Json:
         """Return the decision on a tool call, requested once."""
         ...
@@ -343,16 +343,16 @@ class TransientRequests:
         return await ask(new())
 
     async def awaits_consent(
-        self, key: str, asking: Callable[[ApprovalRequest], ConsentProcess]
+        self, key: str, new_process: Callable[[ApprovalRequest], ConsentProcess]
     ) -> bool:
         """Return False: the turn was never paused."""
         return False
 
     async def consent(
-        self, request: ApprovalRequest, asking: Callable[[ApprovalRequest], ConsentProcess]
+        self, request: ApprovalRequest, new_process: Callable[[ApprovalRequest], ConsentProcess]
     ) -> Json:
         """Request a decision."""
-        return await asking(request).decision()
+        return await new_process(request).decision()
 
     def withdraw(self, within: str, now: float) -> None:
         """Do nothing."""

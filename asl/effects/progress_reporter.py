@@ -29,8 +29,8 @@ class CrossThreadQueue:
 
     loop: asyncio.AbstractEventLoop
 
-    def __init__(self, deal: Callable[[list[Any]], object]) -> None:
-        self.deal = deal
+    def __init__(self, receive: Callable[[list[Any]], object]) -> None:
+        self.deal = receive
         self.thread = get_ident()
         self.lock = Lock()
         self.waiting: list[Any] = []

@@ -187,7 +187,7 @@ class Stream:
         if agent is None or kind in self.timed_out_callbacks:
             return
         at, state = self.call.at, self.call.state_name
-        target = Target("agent", agent, state, aside=True)
+        target = Target("agent", agent, state, is_helper=True)
         options = CallOptions(PATIENCE, None, state)
         if self.call.tool_rules is not None:  # it has the rights of the agent
             options.blocks["tools"] = self.call.tool_rules

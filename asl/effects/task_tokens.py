@@ -288,7 +288,11 @@ class TaskTokens(TaskTokenService):
                         tasks.remove(wait)
 
     def offer(
-        self, activity: str, wait: TokenWait, payload: Json, begun: Callable[[str | None], object]
+        self,
+        activity: str,
+        wait: TokenWait,
+        payload: Json,
+        on_begin: Callable[[str | None], object],
     ) -> None:
         """Offer a task to the next worker of an activity.
 
@@ -296,9 +300,9 @@ class TaskTokens(TaskTokenService):
             activity: ARN of the activity.
             wait: The wait for its answer.
             payload: Input of the task.
-            begun: Called on the event loop with the worker's name when it takes the task.
+            on_begin: Called on the event loop with the worker's name when it takes the task.
         """
-        wait.payload, wait.on_begin = payload, begun
+        wait.payload, wait.on_begin = payload, on_begin
         with self._changed:
             self._tasks.setdefault(activity, deque()).append(wait)
             self._changed.notify_all()
@@ -313,10 +317,10 @@ class TaskTokens(TaskTokenService):
             )
         return self._open[token]
 
-    def _close(self, token: str, why: str) -> None:
+    def _close(self, token: str, reason: str) -> None:
         if self._open.pop(token, None) is None:
             return
-        self._closed[token] = why
+        self._closed[token] = reason
         if len(self._closed) > MAX_CLOSED:
             del self._closed[next(iter(self._closed))]
 
@@ -327,13 +331,13 @@ class TokenWait:
     payload: Json = None
 
     def __init__(
-        self, desk: TaskTokens, call: Call, clock: Clock, kept: AnswerRecorder | None = None
+        self, service: TaskTokens, call: Call, clock: Clock, recorder: AnswerRecorder | None = None
     ) -> None:
         from asyncio import get_running_loop
 
-        self.recorder = kept
+        self.recorder = recorder
 
-        self.service = desk
+        self.service = service
         self.token = call.token
         self.state = call.state_name
         self.clock = clock

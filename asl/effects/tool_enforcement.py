@@ -127,25 +127,25 @@ def _is_computed(value: Json) -> bool:
     return is_dynamic(value) or "{%" in compact(value)
 
 
-def _refusal(bound: str, box: ToolListing, policies: list[ToolPolicy]) -> str | None:
+def _refusal(bound: str, listing: ToolListing, policies: list[ToolPolicy]) -> str | None:
     """Return why a tool, or a tool of a server, cannot be held to policies."""
-    for names in _names(box, policies):
+    for names in _names(listing, policies):
         if any(each.refusal(names) is not None for each in policies):
             continue
         sandboxes = [each.sandbox for each in policies if each.sandbox is not None]
-        agent = _confined(sandboxes[-1]) if sandboxes else box.agent
-        why = enforcement_gap(bound if box.server else names[0], agent, policies)
+        agent = _confined(sandboxes[-1]) if sandboxes else listing.agent
+        why = enforcement_gap(bound if listing.server else names[0], agent, policies)
         if why is not None:
             return why
     return None
 
 
-def _names(box: ToolListing, policies: list[ToolPolicy]) -> Iterator[tuple[str, ...]]:
+def _names(listing: ToolListing, policies: list[ToolPolicy]) -> Iterator[tuple[str, ...]]:
     """Yield the known names of the tools of a toolbox."""
-    if box.names:
-        yield box.names
+    if listing.names:
+        yield listing.names
         return
-    server = f"{box.server}/"
+    server = f"{listing.server}/"
     yield f"{server}{ANY_TOOL}", ANY_TOOL
     for policy in policies:
         for pattern in policy.block.get("Allowed", ()):

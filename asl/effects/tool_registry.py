@@ -41,8 +41,8 @@ class PolicyLevel(NamedTuple):
 class ToolRegistry:
     """The tools of one run and their call counts."""
 
-    def __init__(self, boxes: Mapping[str, ListTools]) -> None:
-        self.boxes = boxes
+    def __init__(self, listings: Mapping[str, ListTools]) -> None:
+        self.boxes = listings
         """Tools by the names of their bindings."""
         self.rates = RateLimiter()
         self.policies: dict[tuple[int, int, int], tuple[ToolPolicy, tuple[Any, ...]]] = {}

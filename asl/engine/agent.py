@@ -417,10 +417,12 @@ class Call:
             raise AslError("call.sleep must be awaited: make the function async, or use time.sleep")
         return self.performer.pause(seconds)
 
-    def attach(self, performer: Performer, beat: Callable[[], object] | None = None) -> None:
-        """Connect the call to the runtime that performs it; *beat* takes its heartbeats."""
+    def attach(
+        self, performer: Performer, on_heartbeat: Callable[[], object] | None = None
+    ) -> None:
+        """Connect the call to the runtime that performs it; *on_heartbeat* takes its heartbeats."""
         self.performer = performer
-        self._on_heartbeat = beat
+        self._on_heartbeat = on_heartbeat
 
 
 class Agent:

@@ -230,9 +230,9 @@ async def _next_pause(frame: Frame, performed: int) -> int:
     return min(most, performed + SERIES)
 
 
-def _up_to(limit: int, visit: int, ahead: range) -> range:
+def _up_to(limit: int, visit: int, numbers: range) -> range:
     """Return the states that may run in one go near the limit."""
-    return range(1, 1 + min(len(ahead), limit - visit))
+    return range(1, 1 + min(len(numbers), limit - visit))
 
 
 async def _recovered(

@@ -70,12 +70,12 @@ class ToolListing:
 class CallTools(Protocol):
     """The tools that an agent may use in one call: `call.tools`."""
 
-    async def offer_tools(self, boxes: list[ListTools] | None = None) -> list[ToolOffer]:
-        """Return the tools of *boxes* that may be used.
+    async def offer_tools(self, listings: list[ListTools] | None = None) -> list[ToolOffer]:
+        """Return the tools of *listings* that may be used.
 
         Args:
-            boxes: Listings to choose from; None for the tools of the run that the document allows
-                by name.
+            listings: Listings to choose from; None for the tools of the run that the document
+                allows by name.
         """
         ...
 

@@ -160,7 +160,7 @@ def _is_bound(kind: str, name: str, bound: ResolvedBindings, names: Collection[s
         forms.append(FUNCTION + function)
     for form in forms:
         try:
-            bound.find(Target("resource", form, "", aside=True))
+            bound.find(Target("resource", form, "", is_helper=True))
         except StateError:
             continue
         return True

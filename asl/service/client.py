@@ -110,11 +110,11 @@ class StepFunctions:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _run(self, begun: Event) -> None:
+    def _run(self, ready: Event) -> None:
         async def main() -> None:
             self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
             async with self._context:
-                begun.set()
+                ready.set()
                 await self._stop.wait()
 
         try:
@@ -123,7 +123,7 @@ class StepFunctions:
         except BaseException as failure:  # raised by the next call
             self._failure = failure
         finally:
-            begun.set()
+            ready.set()
 
     def _perform(self, operation: str, request: dict[str, Json]) -> dict[str, Any]:
         """Send a request and return the response."""

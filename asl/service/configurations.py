@@ -35,8 +35,8 @@ def logging_of(request: Mapping[str, Any]) -> dict[str, Json]:
     return {**found, "destinations": destinations} if "destinations" in given else found
 
 
-def _refused(why: str) -> ServiceError:
-    return ServiceError("InvalidLoggingConfiguration", f"Invalid Logging Configuration: {why}")
+def _refused(reason: str) -> ServiceError:
+    return ServiceError("InvalidLoggingConfiguration", f"Invalid Logging Configuration: {reason}")
 
 
 def tracing_of(request: Mapping[str, Any]) -> dict[str, Json]:
@@ -60,6 +60,6 @@ def encryption_of(request: Mapping[str, Any]) -> dict[str, Json]:
     return dict(given) if owned else {"kmsDataKeyReusePeriodSeconds": 300, **given}
 
 
-def _unencrypted(why: str) -> ServiceError:
-    message = f"Invalid Encryption Configuration: {why}"
+def _unencrypted(reason: str) -> ServiceError:
+    message = f"Invalid Encryption Configuration: {reason}"
     return ServiceError("InvalidEncryptionConfiguration", message)

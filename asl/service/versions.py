@@ -65,8 +65,8 @@ def publish(service: StatesService, machine: Resource, description: str | None) 
     return version
 
 
-def _quota(why: str) -> ServiceError:
-    return ServiceError("ServiceQuotaExceededException", f"Service quota exceeded: {why}")
+def _quota(reason: str) -> ServiceError:
+    return ServiceError("ServiceQuotaExceededException", f"Service quota exceeded: {reason}")
 
 
 # Versions

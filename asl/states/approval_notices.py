@@ -113,10 +113,10 @@ def _escalation(
         yield Notice(rule["after"] + number * (every or 0), "ApprovalEscalated", details)
 
 
-def _by_system(body: Mapping[str, Json], option: str, who: str, when: float) -> dict[str, Json]:
+def _by_system(body: Mapping[str, Json], option: str, user: str, when: float) -> dict[str, Json]:
     record: dict[str, Json] = {
         "approval": option,
-        "approver": f"system:{who}",
+        "approver": f"system:{user}",
         "timestamp": format_timestamp(when),
         "comment": None,
     }

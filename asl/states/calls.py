@@ -35,13 +35,13 @@ class Target:
     __slots__ = ("base", "is_helper", "kind", "label", "name", "optional", "pattern", "state")
 
     def __init__(
-        self, kind: str, name: str, state: str, *, aside: bool = False, optional: bool = False
+        self, kind: str, name: str, state: str, *, is_helper: bool = False, optional: bool = False
     ) -> None:
         self.kind = kind
         """`agent` or `resource`."""
         self.name = name
         self.state = state
-        self.is_helper = aside
+        self.is_helper = is_helper
         """Whether it is a helper of the agent, such as a validator; mocks do not replace it."""
         self.optional = optional
         """Whether the state continues if nothing is bound to the name."""

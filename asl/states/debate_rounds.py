@@ -257,7 +257,7 @@ class Debate:
             return self.history[-1:]
         return [entry for entry in self.history if visible == "all" or entry["agent"] == agent]
 
-    def _call(self, engine: dict[str, Json], part: str, who: dict[str, Json]) -> Json:
+    def _call(self, engine: dict[str, Json], part: str, speaker: dict[str, Json]) -> Json:
         """Return the data of a call as JSON, since it may be the input of a machine."""
         own = self.terms.parameters
         parameters = {**engine, **own}
@@ -266,7 +266,7 @@ class Debate:
         parameters.setdefault("prompt", _prompt(parameters))
         return {
             "parameters": parameters,
-            "who": who,
+            "who": speaker,
             "limits": self.terms.limits,
             "part": (f"{self.frame.visit_key}#{part}", self.frame.retries + 1, self.began),
         }

@@ -54,17 +54,17 @@ def search(
     machine: Mapping[str, Json],
     way: WorkflowPath,
     begins: Iterable[RunInputs],
-    usual: Sequence[Json],
+    samples: Sequence[Json],
     attempt: Attempts,
 ) -> SearchResult:
     """Return what leads through a way, or as far as anything was found to lead.
 
     It is looked for from each of *begins*, which are not none, with values that the states speak of
-    and with *usual* ones. Only so many executions are tried.
+    and with *samples* ones. Only so many executions are tried.
     """
     found: list[SearchResult] = []
     for given in begins:
-        found.append(_further(machine, way, given, usual, attempt))
+        found.append(_further(machine, way, given, samples, attempt))
         if found[-1].taken:
             break
     return max(found, key=lambda each: (each.taken, each.reached))
@@ -74,7 +74,7 @@ def _further(
     machine: Mapping[str, Json],
     way: WorkflowPath,
     given: RunInputs,
-    usual: Sequence[Json],
+    samples: Sequence[Json],
     attempt: Attempts,
 ) -> SearchResult:
     """Change the inputs step by step, each change leading further than the one before.
@@ -86,7 +86,7 @@ def _further(
     at, seen, least = best, {best.result.cause}, max(0, attempt.left - STEPS)
     while reached[0] and attempt.left > least and not _is_taken(machine, way, at.result):
         other: SearchResult | None = None
-        for changed in _changes(machine, way[: reached[0]], at.given, usual):
+        for changed in _changes(machine, way[: reached[0]], at.given, samples):
             instead = SearchResult(changed, attempt(changed), 0, False)
             further = _reached(way, instead.result)
             if further > reached:
@@ -141,7 +141,7 @@ def _reached(way: WorkflowPath, result: "Result") -> tuple[int, bool]:
 
 
 def _changes(
-    machine: Mapping[str, Json], way: Sequence[DraftStep], given: RunInputs, usual: Sequence[Json]
+    machine: Mapping[str, Json], way: Sequence[DraftStep], given: RunInputs, samples: Sequence[Json]
 ) -> Iterator[RunInputs]:
     """Yield what may lead further than to the last state of *way*, with one value changed each."""
     states = [machine["States"][step.name] for step in way]
@@ -150,7 +150,7 @@ def _changes(
         (name, number, _answered(states[at], ends if at < len(way) - 1 else [()]))
         for at, name, number in _answers(way, states, given)
     ]
-    values = _values(states, usual)
+    values = _values(states, samples)
     for rank in range(max(map(len, [ends, *(places for *_, places in answers)]))):
         for value in values:
             for name, number, places in answers:
@@ -218,12 +218,12 @@ _USUAL: Final[tuple[Json, ...]] = (
 )
 
 
-def _values(states: Sequence[Json], usual: Sequence[Json]) -> list[Json]:
+def _values(states: Sequence[Json], samples: Sequence[Json]) -> list[Json]:
     """Return the values that states speak of, those of the last one first, and usual ones."""
     last, *before = reversed(states)
     values = [
         *_state_values(last),
-        *usual,
+        *samples,
         *_USUAL,
         *(value for state in before for value in _state_values(state)),
     ]

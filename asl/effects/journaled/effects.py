@@ -112,17 +112,17 @@ class JournaledEffects:
         journal.on_fail_point("effect.ready")
         return asked
 
-    async def _behind(self, log: MachineLog, commit: Awaitable[None], asked: Any) -> Json:
+    async def _behind(self, log: MachineLog, commit: Awaitable[None], answer: Any) -> Json:
         """Return the answer of a call after the entries before it are durable."""
         log.committing = True
         try:
             await commit
         except BaseException:
-            asked.close()  # avoids the warning about a coroutine that was never awaited
+            answer.close()  # avoids the warning about a coroutine that was never awaited
             raise
         log.committing = False
         self.journal.on_fail_point("effect.ready")
-        return await asked
+        return await answer
 
     def accept_answer(
         self, frame: Frame, target: Target, answer: Json, account: Account | None = None

@@ -75,7 +75,7 @@ class JournaledRequests:
         return True
 
     async def awaits_consent(
-        self, key: str, asking: Callable[[ApprovalRequest], ConsentProcess]
+        self, key: str, new_process: Callable[[ApprovalRequest], ConsentProcess]
     ) -> bool:
         """Return whether a turn was paused and has no decision since."""
         waiting: dict[str, list[ApprovalRequest]] = {}
@@ -93,7 +93,7 @@ class JournaledRequests:
         if not all(undecided):
             return False
         for asked in (each for group in undecided for each in group):
-            if await self._is_over(asking(asked)):
+            if await self._is_over(new_process(asked)):
                 return False
         self.runtime.pending += tuple((each.key, each) for group in undecided for each in group)
         return True
@@ -102,13 +102,13 @@ class JournaledRequests:
         answers = self.journal.answers
         return request.key in answers or self.journal.decision(request) is not None
 
-    async def _is_over(self, asking: ConsentProcess) -> bool:
+    async def _is_over(self, process: ConsentProcess) -> bool:
         """Apply the due notices; return whether the time for a decision is over."""
-        await asking.begin()
-        return await asking.catch_up(self.runtime.now()) is not None
+        await process.begin()
+        return await process.catch_up(self.runtime.now()) is not None
 
     async def consent(
-        self, request: ApprovalRequest, asking: Callable[[ApprovalRequest], ConsentProcess]
+        self, request: ApprovalRequest, new_process: Callable[[ApprovalRequest], ConsentProcess]
     ) -> Json:
         """Request consent to a tool call, once; the request is durable before it is sent."""
         journal, key = self.journal, request.key
@@ -127,8 +127,8 @@ class JournaledRequests:
                 if journal.take_answer(request.id):
                     journal.put_answer(key, answer)
                 request.notices_sent = 2**62  # no notification is needed any more
-                return await asking(request).recorded_decision(answer)
-        before, consent = request.received, asking(request)
+                return await new_process(request).recorded_decision(answer)
+        before, consent = request.received, new_process(request)
         try:
             decision = await consent.decision()
         except StateError as error:

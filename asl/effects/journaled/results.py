@@ -236,19 +236,21 @@ class JournaledResults:
         return value
 
     def _restore_aside(
-        self, frame: Frame, aside: dict[str, Any]
+        self, frame: Frame, side_data: dict[str, Any]
     ) -> list[tuple[float, str, dict[str, Json]]]:
         """Restore the usage and progress recorded with an answer, and return its events."""
-        log_of(frame).records += aside.get("advanced", 0)  # the history has them already
-        frame.partial_answer = aside.get("said")
-        if "began" in aside:
-            log_of(frame).attempt = frame.visit, frame.retries, aside["began"]
-        if "progress" in aside:
-            update, reached = aside["progress"]
+        log_of(frame).records += side_data.get("advanced", 0)  # the history has them already
+        frame.partial_answer = side_data.get("said")
+        if "began" in side_data:
+            log_of(frame).attempt = frame.visit, frame.retries, side_data["began"]
+        if "progress" in side_data:
+            update, reached = side_data["progress"]
             frame.progress = ReportedProgress(frame.visit, update, tuple(reached))
-        if "used" in aside and self.caller.budget_gate is not None:
-            self.caller.budget_gate.ledger.restore_tool_usage(frame, read_amounts(aside["used"]))
-        notes = aside.get("notes", ())
+        if "used" in side_data and self.caller.budget_gate is not None:
+            self.caller.budget_gate.ledger.restore_tool_usage(
+                frame, read_amounts(side_data["used"])
+            )
+        notes = side_data.get("notes", ())
         return [(read_time(time), event, {**details}) for time, event, details in notes]
 
     def has_spent(self, execution: Execution) -> bool:

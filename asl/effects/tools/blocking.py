@@ -40,9 +40,9 @@ class BlockingTools:
         runtime: Runtime context of the execution.
     """
 
-    def __init__(self, tools: CallTools, asked: ThreadRequests, runtime: RuntimeContext) -> None:
+    def __init__(self, tools: CallTools, requests: ThreadRequests, runtime: RuntimeContext) -> None:
         self._tools = tools
-        self._asked = asked
+        self._requests = requests
         self._runtime = runtime
         self._threaded = runtime.in_event_loop
 
@@ -52,7 +52,7 @@ class BlockingTools:
         Raises:
             RaisedError: The tool fails or may not be used.
         """
-        if self._asked.over:
+        if self._requests.over:
             raise call_ended(name)
         return self._done(self._tools.call(name, arguments))
 
@@ -70,10 +70,10 @@ class BlockingTools:
         from asyncio import run_coroutine_threadsafe
 
         asked = run_coroutine_threadsafe(work, self._runtime.loop)
-        self._asked.tasks.add(asked)
-        if self._asked.over:  # it has ended meanwhile
+        self._requests.tasks.add(asked)
+        if self._requests.over:  # it has ended meanwhile
             asked.cancel()
         try:
             return asked.result()
         finally:
-            self._asked.tasks.discard(asked)
+            self._requests.tasks.discard(asked)

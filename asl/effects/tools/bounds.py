@@ -195,6 +195,6 @@ class CallBounds:
             if fault is not None:
                 raise self.refusal(f"{path!r} {fault}")
 
-    def refusal(self, why: str) -> RaisedError:
+    def refusal(self, reason: str) -> RaisedError:
         """Return the error for a forbidden action of the tool."""
-        return RaisedError("States.Permissions", f"tool {self.tool!r}: {why}")
+        return RaisedError("States.Permissions", f"tool {self.tool!r}: {reason}")

@@ -72,12 +72,12 @@ class ToolDispatcher:
 
     # Listing
 
-    async def offer_tools(self, boxes: list[ListTools] | None = None) -> list[ToolOffer]:
-        """Return the tools of *boxes*, or the tools that the document names, that may be used."""
-        if boxes is None:
+    async def offer_tools(self, listings: list[ListTools] | None = None) -> list[ToolOffer]:
+        """Return the usable tools of *listings*, or those that the document names."""
+        if listings is None:
             names_tools = any(level.policy.allowed is not None for level in self.policies.levels)
             return await self._registered() if names_tools else []
-        return [offer for box in boxes for offer in await self._told(box) if self._may(offer)]
+        return [offer for box in listings for offer in await self._told(box) if self._may(offer)]
 
     async def select_tools(self, names: Sequence[str]) -> list[ToolOffer]:
         """Return the tools of the run that a document names."""
@@ -92,7 +92,7 @@ class ToolDispatcher:
         offers = await self.offer_tools(boxes)
         return [each for each in offers if _is_named(each, wanted) and not _is_named(each, hidden)]
 
-    async def _told(self, box: ListTools) -> list[ToolOffer]:
+    async def _told(self, listing: ListTools) -> list[ToolOffer]:
         await self.caller.runtime.event_loop()  # a server has to be queried
         hosts = [each for level in self.policies.levels if (each := level.policy.hosts) is not None]
         call = self._bare("", CallOptions(None, None))
@@ -100,7 +100,7 @@ class ToolDispatcher:
         call.sandbox = self.policies.sandbox
         self.caller.runtime.clock.real_begins()
         try:
-            offers = await box(call)
+            offers = await listing(call)
         finally:
             self.caller.runtime.clock.real_ends()
         for offer in offers:
@@ -450,14 +450,14 @@ class ToolDispatcher:
         caller, asked = self.outer.idempotency_key, f"{tool}\n{compact(arguments)}"
         return caller, asked, number(f"{caller}\n{asked}")
 
-    def _number(self, asked: str) -> int:
-        self.request_counts[asked] = number = self.request_counts.get(asked, 0) + 1
+    def _number(self, request: str) -> int:
+        self.request_counts[request] = number = self.request_counts.get(request, 0) + 1
         return number
 
     def _bare(self, tool: str, options: CallOptions) -> Call:
         """Return a call nested in that of the agent."""
         outer, caller = self.outer, self.caller
-        call = Call(outer.at, Target("agent", tool, outer.state_name, aside=True), options)
+        call = Call(outer.at, Target("agent", tool, outer.state_name, is_helper=True), options)
         call.attach(caller, outer.heartbeat)
         return call
 

@@ -95,7 +95,7 @@ class ToolHooks:
         data = {**data, name: shown} if type(data) is dict else {name: shown}
         agent = str(hook.agent(data, at))
         payload = {name: shown} if hook.parameters is None else hook.parameters(data, at)
-        target = Target("agent", agent, self.outer.state_name, aside=True)
+        target = Target("agent", agent, self.outer.state_name, is_helper=True)
         options = CallOptions(None, None)
         if self.outer.tool_rules is not None:
             options.blocks["tools"] = self.outer.tool_rules

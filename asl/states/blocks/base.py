@@ -74,7 +74,7 @@ class Attempt:
 
     async def call_helper(self, agent: str, payload: Json) -> Json:
         """Call a helper of the state's agent: a validator or a summariser."""
-        target = Target("agent", agent, self.target.state, aside=True)
+        target = Target("agent", agent, self.target.state, is_helper=True)
         options = None
         if self.options is not None and "tools" in self.options.blocks:
             options = CallOptions(None, None)  # it may use no more than the agent of the state

@@ -88,14 +88,14 @@ def always(content: Json, spend: Spend) -> bool:
     return True
 
 
-def compile_prefilter(clues: list[Prefilter]) -> NeedsInspection:
+def compile_prefilter(prefilters: list[Prefilter]) -> NeedsInspection:
     """Return a test for contents that the prefilters do not accept."""
-    least, most = max((each.minimum for each in clues), default=0), math.inf
+    least, most = max((each.minimum for each in prefilters), default=0), math.inf
     words: list[str] = []
     begins: list[str] = []
     checks: list[Callable[[str, Spend], bool]] = []
     finds: list[FindSpans] = []
-    for clue in clues:
+    for clue in prefilters:
         most = min(most, clue.maximum)
         words += clue.words
         begins += clue.begins

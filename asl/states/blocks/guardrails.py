@@ -161,14 +161,14 @@ class _Guard:
         cause = f"state '{self.state}': the guardrails of the {self.direction}: {exceeded}"
         return StateError("States.Runtime", cause)
 
-    async def apply(self, attempt: Attempt, content: Json, again: bool) -> Json:
-        """Return the content after the guardrails; raises StateError, or _Again if *again*."""
+    async def apply(self, attempt: Attempt, content: Json, may_retry: bool) -> Json:
+        """Return the content after the guardrails; raises StateError, or _Again if *may_retry*."""
         try:
-            return await self._passed(attempt, content, again)
+            return await self._passed(attempt, content, may_retry)
         except WorkExceeded as exceeded:
             raise self.work_error(exceeded) from None
 
-    async def _passed(self, attempt: Attempt, content: Json, again: bool) -> Json:
+    async def _passed(self, attempt: Attempt, content: Json, may_retry: bool) -> Json:
         texts: list[str] | None = None
         spend = attempt.frame.work.spend
         for rule in self.rules:
@@ -186,7 +186,7 @@ class _Guard:
                 if rule.action in WARNS:
                     self.warn(attempt, reason)
                     continue
-                if rule.action == "retry" and again:
+                if rule.action == "retry" and may_retry:
                     raise _Again
                 if rule.cut is not None and verdict.cuttable:
                     content = rule.cut(content, spend)

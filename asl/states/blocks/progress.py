@@ -118,14 +118,14 @@ def report_progress(
 def _tell(
     frame: StateFrame,
     plan: ProgressPlan,
-    told: ReportedProgress,
+    reported: ReportedProgress,
     percentage: float,
     message: str,
     now: float,
     due: Iterable[Milestone],
 ) -> None:
-    new = [each for each in due if each.at not in told.reached]
-    before = None if told.update is None else told.update["milestone"]
+    new = [each for each in due if each.at not in reported.reached]
+    before = None if reported.update is None else reported.update["milestone"]
     names = [each.name or each.emit for each in new]
     started = frame.entered
     left = None
@@ -140,7 +140,7 @@ def _tell(
         "estimatedRemaining": left,
     }
     frame.progress = ReportedProgress(
-        frame.visit, details, told.reached + tuple(each.at for each in new)
+        frame.visit, details, reported.reached + tuple(each.at for each in new)
     )
     if not plan.silent:
         frame.note(UPDATED, details)

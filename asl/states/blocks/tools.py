@@ -46,8 +46,8 @@ def unsupported_sandbox_fields(
             yield f"/Sandbox/{field}", message
 
 
-def _constant_reason(why: str) -> Callable[[Json], str]:
-    return lambda value: why
+def _constant_reason(reason: str) -> Callable[[Json], str]:
+    return lambda value: reason
 
 
 def _fraction(value: Json) -> str:

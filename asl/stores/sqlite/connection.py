@@ -117,12 +117,14 @@ class SqliteConnection:
                 raise
             self._open(reading_mode_without_index(self.path), synchronous)
 
-    def _open(self, how: str | None, synchronous: str) -> None:
-        """Open the file with SQLite's URI parameter *how*; None to write."""
-        place = self.path if how is None else f"{self.path.absolute().as_uri()}?{how}"
-        self._file = sqlite3.connect(place, isolation_level=None, timeout=BUSY, uri=how is not None)
+    def _open(self, mode: str | None, synchronous: str) -> None:
+        """Open the file with SQLite's URI parameter *mode*; None to write."""
+        place = self.path if mode is None else f"{self.path.absolute().as_uri()}?{mode}"
+        self._file = sqlite3.connect(
+            place, isolation_level=None, timeout=BUSY, uri=mode is not None
+        )
         try:
-            if how == WITHOUT_INDEX:
+            if mode == WITHOUT_INDEX:
                 self._file.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._prepare(synchronous)
             lock = self.path.with_name(self.path.name + ".lock")
