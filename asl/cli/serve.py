@@ -347,6 +347,9 @@ class _RegisteredMachines:
         if document.deployed is not None and any(":lambda:" in message for message in unbound):
             hint = "add --functions to run the functions of the template from their code"
             console.print_message(f"    {hint}", style="yellow")
+        if any(":states:::" in message for message in unbound):
+            hint = "add --aws-endpoint URL to call an emulator of AWS, or --aws to call AWS"
+            console.print_message(f"    {hint}", style="yellow")
         return True
 
     async def _put(self, service: StatesService, name: str, document: Document) -> str:
@@ -424,7 +427,7 @@ def _print_report(report: Report) -> None:
 
 
 def _unbound(document: Document, profile: str | Profile, bindings: Mapping[str, Any]) -> list[str]:
-    """Return a sentence about each agent and resource of a document that is not bound."""
+    """Return a sentence about each agent and resource of a document that is not bound, once."""
     calls = bindings.get("aws")
     plain = {(each.pointer, each.message) for each in check(document, profile=profile)}
     bound = check(
@@ -437,4 +440,5 @@ def _unbound(document: Document, profile: str | Profile, bindings: Mapping[str, 
             *OWN,
         ],
     )
-    return [each.message for each in bound if (each.pointer, each.message) not in plain]
+    found = (each.message for each in bound if (each.pointer, each.message) not in plain)
+    return [*dict.fromkeys(found)]

@@ -242,3 +242,15 @@ def test_activities_versions_and_aliases_are_deployed(tmp_path: Path) -> None:
                 "stateMachineAliases"
             ]
             assert alias["stateMachineAliasArn"] == f"{arn}:live"
+
+
+def test_missing_services_are_named_once_with_a_hint(tmp_path: Path) -> None:
+    state = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage"}
+    states = {"A": {**state, "Next": "B"}, "B": {**state, "End": True}}
+    (tmp_path / "send.asl.json").write_text(json.dumps({"StartAt": "A", "States": states}))
+    with server(tmp_path, "send.asl.json") as (_, lines):
+        shown = [line.strip() for line in lines if line.startswith("    ")]
+        assert shown[:2] == [
+            "no handler for the resource 'arn:aws:states:::sqs:sendMessage' is registered",
+            "add --aws-endpoint URL to call an emulator of AWS, or --aws to call AWS",
+        ]
