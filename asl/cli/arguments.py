@@ -338,6 +338,7 @@ def read_folder(
             found[file] = load_each(Path(file), templates_only=True, used=used, **origin)
         except InvalidDocument as refusal:
             found[file] = [refusal]
+    found = {file: each for file, each in found.items() if os.path.realpath(file) not in used}
     for file in documents:
         if os.path.realpath(file) in used:
             continue

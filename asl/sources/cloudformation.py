@@ -18,7 +18,7 @@ from asl.sources.definition import (
     document_from_text,
     substitute,
 )
-from asl.sources.intrinsics import Resolver, is_unknown, members
+from asl.sources.intrinsics import NESTED, Resolver, is_unknown, members
 from asl.sources.read_context import DUPLICATE, Note, ReadContext, fault_notes
 from asl.sources.text import TrackedText, string_meaning
 
@@ -45,14 +45,72 @@ class CloudFormationTemplate:
         self.faults = [*faults]
         self.span = document.span
         self.source = document.source
-        self.names = {
+
+    @cached_property
+    def names(self) -> dict[str, frozenset[str]]:
+        """Return the state machines with their other names; those of nested stacks as `STACK/NAME`.
+
+        Raises:
+            InvalidDocument: The template of a nested stack cannot be read.
+        """
+        return self.machines(ReadContext({}))
+
+    def machines(self, context: ReadContext) -> dict[str, frozenset[str]]:
+        """Return the state machines of this template and of those nested in it."""
+        found = {
             name: _constructs(resource)
             for name, resource in self.value["Resources"].items()
             if type(resource) is dict and resource.get("Type") in KINDS
         }
+        for stack in self.stacks:
+            nested = self.nested(stack, context)
+            if nested is not None:
+                for name, others in nested[0].machines(nested[1]).items():
+                    found[f"{stack}/{name}"] = others | {name}
+        return found
+
+    def resolver(self, context: ReadContext) -> Resolver:
+        """Return the resolver of the values of the template."""
+        return Resolver(self.value, self.span, self.source, context)
+
+    @property
+    def stacks(self) -> list[str]:
+        """The nested stacks by logical id."""
+        resources = self.value["Resources"]
+        return [name for name in resources if members(resources, name).get("Type") in NESTED]
+
+    def nested(
+        self, stack: str, context: ReadContext
+    ) -> "tuple[CloudFormationTemplate, ReadContext] | None":
+        """Return the template of a nested stack and its context; None if it is elsewhere.
+
+        Raises:
+            InvalidDocument: It cannot be read.
+        """
+        found = self.resolver(context).nested_stack(stack)
+        if found is None or type(members(found.document.value, "Resources")) is not dict:
+            return None
+        return CloudFormationTemplate(found.document, found.faults), found.reading
+
+    def owner(
+        self, name: str, context: ReadContext
+    ) -> "tuple[CloudFormationTemplate, str, ReadContext]":
+        """Return the template of a state machine, its name there, and the context of both."""
+        stack, slash, rest = name.partition("/")
+        nested = self.nested(stack, context) if slash else None
+        return (self, name, context) if nested is None else nested[0].owner(rest, nested[1])
 
     def document(self, name: str, context: ReadContext) -> Document:
         """Return the definition of a state machine.
+
+        Raises:
+            InvalidDocument: The definition cannot be read.
+        """
+        template, name, context = self.owner(name, context)
+        return template.own_document(name, context)
+
+    def own_document(self, name: str, context: ReadContext) -> Document:
+        """Return the definition of a state machine that is not in a nested template.
 
         Raises:
             InvalidDocument: The definition cannot be read.
@@ -74,13 +132,13 @@ class CloudFormationTemplate:
 
     def deployed_name(self, name: str, context: ReadContext) -> str:
         """Return the name of a state machine in ARNs: its own, else its logical id."""
-        made = RESOURCES[self.value["Resources"][name]["Type"]]
-        resolver = Resolver(self.value, self.span, self.source, context)
-        return resolver.resource_name(name, made) or name
+        template, name, context = self.owner(name, context)
+        made = RESOURCES[template.value["Resources"][name]["Type"]]
+        return template.resolver(context).resource_name(name, made) or name
 
     def is_express(self, name: str, context: ReadContext) -> bool:
         """Return whether a state machine is of the type EXPRESS."""
-        machine = _Machine(self, name, context)
+        machine = _Machine(*self.owner(name, context))
         for field in TYPES:
             if field in machine.properties:
                 place = machine.span.member(field) or machine.span
@@ -89,7 +147,8 @@ class CloudFormationTemplate:
 
     def qualifiers(self, name: str, context: ReadContext) -> tuple[str, ...]:
         """Return the versions and aliases of a state machine."""
-        resolver = Resolver(self.value, self.span, self.source, context)
+        template, name, context = self.owner(name, context)
+        resolver = template.resolver(context)
         arn = f"{resolver.resolve_name(name)}:"
         found = [resolver.property(name, "AutoPublishAlias")]
         for each in resolver.resources:

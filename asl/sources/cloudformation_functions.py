@@ -41,10 +41,14 @@ def read_functions(template: CloudFormationTemplate, context: ReadContext) -> li
         if type(resource) is dict and resource.get("Type") in FUNCTIONS
     ]
     aliases = [*reader.aliases()]
-    return [
+    found = [
         replace(each, arns=(*each.arns, *(arn for arn, named in aliases if _is_named(each, named))))
         for each in functions
     ]
+    for stack in template.stacks:
+        nested = template.nested(stack, context)
+        found += [] if nested is None else read_functions(*nested)
+    return found
 
 
 def _is_named(function: LambdaFunction, named: str) -> bool:

@@ -1,22 +1,24 @@
 """Intrinsic functions of CloudFormation, with stand-ins for values known after deployment."""
 
+import os
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from asl.core.diagnostics import InvalidDocument, did_you_mean
-from asl.core.document import parse_source
+from asl.core.document import Document, parse_source
 from asl.core.opaque import PLACEHOLDER
-from asl.core.source import Source, Span
+from asl.core.source import Fault, Source, Span
 from asl.core.values import Json, compact, index_of
 from asl.core.yaml_schema import yaml_1_1_schema
 from asl.sources.aws_resources import MACHINE_ALIAS, MACHINE_VERSION, RESOURCES, ResourceType
-from asl.sources.definition import SourcePart, document_from_part
-from asl.sources.read_context import ReadContext, as_text
+from asl.sources.definition import SourcePart, document_from_part, json_from_part
+from asl.sources.read_context import ReadContext, as_text, read_template
 from asl.sources.text import TrackedText, join_texts, track_scalar
 
-__all__ = ["SCHEMA", "TAGS", "Resolver", "is_unknown", "members"]
+__all__ = ["NESTED", "SCHEMA", "TAGS", "Resolver", "is_unknown", "members"]
 
 _STACK: Final = "11111111-1111-1111-1111-111111111111"
 PSEUDO: Final = {
@@ -37,8 +39,25 @@ STEPS: Final = 5
 """Steps of evaluating one value: a name is evaluated each time it is used."""
 REFERENCE_STEPS: Final = 120
 """Steps of a reference within a text."""
+MAX_NESTED: Final = 10
+"""Levels of nested stacks."""
+READ_STEPS: Final = 4
+"""Steps of reading a character of a nested template."""
+NESTED: Final = {
+    "AWS::CloudFormation::Stack": "TemplateURL",
+    "AWS::Serverless::Application": "Location",
+}
+"""Resources that are templates of their own, and the property with their file."""
 NOTHING: Final = SourcePart(None, -1)
 """The value of `AWS::NoValue`: its member is left out."""
+
+
+class NestedStack(NamedTuple):
+    """The template of a nested stack, and the context in which it is read."""
+
+    document: Document
+    faults: list[Fault]
+    reading: ReadContext
 
 
 class Resolver:
@@ -171,6 +190,9 @@ class Resolver:
                 return self.parameter_value(name, as_text(default))
             return self.reading.stand_in(name, f"${{{name}}}")
         base, _, attribute = name.partition(".")
+        output = self.stack_output(base, attribute)
+        if output is not None:
+            return output
         qualified = self.qualified_arn(base)
         if qualified is not None:
             return self.reading.stand_in(name, qualified)
@@ -213,6 +235,65 @@ class Resolver:
                 return None
             span = span.member(step) or Span(span.at)
         return self.string(value, span)
+
+    def nested_stack(self, resource: str) -> "NestedStack | None":
+        """Return the template of a nested stack or application; None if it is not in the project.
+
+        Raises:
+            InvalidDocument: It cannot be read, or contains itself.
+        """
+        found = self.resources.get(resource)
+        field = NESTED.get(str(members(self.resources, resource).get("Type")))
+        if field is None:
+            return None
+        path = members(found, "Metadata").get("aws:asset:path") or self.property(resource, field)
+        if type(path) is not str or "://" in path or PLACEHOLDER.search(path):
+            return None
+        try:
+            file = self.reading.file(path, self.source, self.span.at)
+        except InvalidDocument:  # it is missing, as before a build
+            return None
+        real = os.path.realpath(file.name or "")
+        around = (*self.reading.ancestors, os.path.realpath(self.source.name or ""))
+        if real in around or len(self.reading.ancestors) >= MAX_NESTED:
+            message = f"the template {path!r} contains itself, or more than {MAX_NESTED} others"
+            raise self.reading.error(self.source, self.span.at, "READ-16", message)
+        self.reading.work(len(file.text or "") * READ_STEPS, self.source, self.span.at)
+        document, faults = read_template(file, self.reading.limits, SCHEMA)
+        given = {name: value for name, value in self.reading.given.items() if "::" in name}
+        reading = replace(
+            self.reading,
+            given={**given, **self.stack_parameters(resource)},
+            ancestors=around,
+        )
+        return NestedStack(document, faults, reading)
+
+    def stack_parameters(self, resource: str) -> dict[str, Json]:
+        """Return the parameters that a stack gives to a nested one."""
+        value = members(members(self.resources[resource], "Properties"), "Parameters")
+        span = self.span
+        for step in ("Resources", resource, "Properties", "Parameters"):
+            span = span.member(step) or Span(span.at)
+        parts = {
+            name: self.resolve(each, span.member(name) or span) for name, each in value.items()
+        }
+        return {name: json_from_part(part) for name, part in parts.items()}
+
+    def stack_output(self, resource: str, attribute: str) -> Json:
+        """Return an output of a nested stack; None if it is known only after deployment."""
+        name = attribute.removeprefix("Outputs.")
+        stack = None if name == attribute else self.nested_stack(resource)
+        if stack is None:
+            return None
+        value = stack.document.value
+        output = members(members(value, "Outputs"), name)
+        if "Value" not in output:
+            return None
+        inner = Resolver(value, stack.document.span, stack.document.source, stack.reading)
+        span = inner.span
+        for step in ("Outputs", name, "Value"):
+            span = span.member(step) or Span(span.at)
+        return json_from_part(inner.resolve(output["Value"], span))
 
     def qualified_arn(self, resource: str) -> str | None:
         """Return the ARN of a version or an alias of a state machine; None for other resources.

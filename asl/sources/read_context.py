@@ -62,6 +62,8 @@ class ReadContext:
     files: set[str] = field(default_factory=set)
     """Real paths of the files that the template names."""
     notes: dict[Note, None] = field(default_factory=dict)
+    ancestors: tuple[str, ...] = ()
+    """Real paths of the templates that nest the one that is read."""
     literal_placeholders: bool = False
     """Whether all remaining placeholders are literal text."""
     characters: int = 0

@@ -42,6 +42,7 @@ pytest.importorskip("uvicorn")
 import jmespath  # noqa: E402
 from botocore.config import Config  # noqa: E402
 
+from asl.cli.main import cli  # noqa: E402
 from tests.projects.conftest import ACCOUNT, serve_by_command, serve_in_process  # noqa: E402
 
 PROJECTS = sorted(path.parent for path in Path(__file__).parent.glob("*/project.yaml"))
@@ -237,3 +238,10 @@ def filled(value: Any, known: dict[str, Any]) -> Any:
     if whole := re.fullmatch(r"<([a-zA-Z.]+)>", value):
         return jmespath.search(whole[1], known)
     return re.sub(r"<([a-zA-Z.]+)>", lambda name: str(jmespath.search(name[1], known)), value)
+
+
+def test_projects_are_checked_as_a_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`asl check` finds all of them, and no warning in any."""
+    monkeypatch.chdir(Path(__file__).parent)
+    words = ["check", "--strict", "--quiet", "--profile", "aws", "."]
+    assert cli.main(words, prog_name="asl", standalone_mode=False) in (0, None)

@@ -1,0 +1,2 @@
+def next_number(event, context):
+    return f"{event['customer']}-0001"
