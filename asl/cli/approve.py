@@ -30,7 +30,7 @@ __all__ = ["approve_command"]
 
 RESERVED = (
     *("approval", "decision", "by", "approver", "comment", "edited", "edited_content", "roles"),
-    *("approved", "rejected", "request_id", "digest", "system_user"),
+    *("approved", "rejected", "request_id", "digest", "system_user", "authentication"),
 )
 """Keys that `--set` must not set."""
 LISTED = 20

@@ -257,12 +257,15 @@ def _serve(
     concurrency: int,
     background: Callable[[], Coroutine[Any, Any, None]],
 ) -> None:
+    from asl.server.access.authentication import is_local_name
+    from asl.server.access.control import AccessSettings
     from asl.server.serving import ServerSettings, serve_stores
 
-    host, url, listener, scope, keys = address
+    host, url, listener, (account, region), keys = address
+    access = AccessSettings(local=is_local_name(host))
     serve_stores(
         {"default": store},
-        ServerSettings(host, scope.account, scope.region, keys, concurrency=concurrency),
+        ServerSettings(account, region, keys, access, concurrency=concurrency),
         machines.bindings,
         listener,
         ready=lambda: _announce(url, where),

@@ -24,7 +24,7 @@ from asl.engine.exception_mapping import (
 from asl.engine.frame import Frame
 from asl.engine.journal_values import read_error
 from asl.expr.times import format_timestamp
-from asl.states.approval_answers import SYSTEM_USER, AnswerRefused
+from asl.states.approval_answers import AUTHENTICATION, SYSTEM_USER, AnswerRefused
 from asl.states.approval_notices import Notice
 from asl.states.approval_request import ApprovalRequest
 from asl.states.calls import Target
@@ -267,6 +267,8 @@ class ApprovalProcess:
         record = decision["record"]
         keys = ("approval", "approver", SYSTEM_USER)
         details = {key: record[key] for key in keys if key in record}
+        if AUTHENTICATION in decision:
+            details[AUTHENTICATION] = decision[AUTHENTICATION]
         details["digest"] = decision.get("digest", self.request.digest)  # older stores keep none
         self._note("ApprovalDecided", {"requestId": self.request.id, **details})
 

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from asl.core.errors import AslError
-from asl.core.values import Json
+from asl.core.values import Json, excerpt
 from asl.server.audit import record_action
 from asl.server.projects import Access
+from asl.states.approval_answers import AUTHENTICATION
 
 __all__ = ["give_answer"]
 
 _OF_THE_USER: Final = frozenset(
-    {"approver", "by", "roles", "timestamp", "system_user", "authentication", "request_id"}
+    {"approver", "by", "roles", "timestamp", "system_user", AUTHENTICATION, "request_id"}
 )
 """Fields of an answer that the service sets: a user cannot answer in another name."""
 
@@ -35,13 +36,30 @@ def give_answer(access: Access, request_id: str, fields: Mapping[str, Json]) -> 
         RequestNotFound: There is no such request.
         AslError: A field is one that the service sets.
     """
+    try:
+        record = _answer(access, request_id, fields)
+    except AslError as refusal:
+        action = "request.answer.refused"
+        record_action(access, action, request_id[:300], _chosen(fields), reason=str(refusal))
+        raise
+    record_action(access, "request.answer", request_id, _chosen(fields))
+    return record
+
+
+def _chosen(fields: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the option of an answer, shortened: an answer may be a text of any length."""
+    return {"approval": excerpt(str(fields.get("approval")), 100)}
+
+
+def _answer(access: Access, request_id: str, fields: Mapping[str, Json]) -> Json:
     for name in sorted(_OF_THE_USER.intersection(fields)):
         raise AslError(f"{name!r} cannot be given: it is that of the authenticated user")
     given, principal = dict(fields), access.principal
     approval = given.pop("approval", None)
     comment = given.pop("comment", None)
     edited = given.pop("edited", None)
-    record = access.store.answer(
+    given[AUTHENTICATION] = principal.method
+    return access.store.answer(
         request_id,
         approval,
         by=principal.user,
@@ -50,5 +68,3 @@ def give_answer(access: Access, request_id: str, fields: Mapping[str, Json]) -> 
         roles=principal.approval_roles,
         **given,
     )
-    record_action(access, "request.answer", request_id, {"approval": approval})
-    return record

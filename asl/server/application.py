@@ -20,20 +20,26 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from asl.bindings import Bindings, takes_bindings
 from asl.core.errors import AslError
 from asl.executions import Store
-from asl.server.access.authentication import (
-    Authenticator,
-    BearerTokens,
-    LocalUser,
-    authenticate,
-)
+from asl.server.access.authentication import Authenticator
+from asl.server.access.control import AccessControl, AccessSettings
+from asl.server.access.oidc_settings import OidcSettings
 from asl.server.access.principal import Principal
+from asl.server.access.secret import FileSecret
+from asl.server.access.sessions import SessionRenewal
 from asl.server.access.users import NO_USERS, Users
+from asl.server.amazon import AmazonFace
 from asl.server.http import BodyLimit, SecurityHeaders
 from asl.server.projects import DEFAULT, ServerProject, make_project
 from asl.service.http import CONCURRENCY, AwsEndpoint
 from asl.service.service import ACCOUNT, REGION
 
-__all__ = ["ServerApplication", "app", "list_authenticators"]
+__all__ = ["ServerApplication", "app"]
+
+ACCESS_PATHS = (
+    *("/login", "/login/oidc", "/login/oidc/callback", "/logout"),
+    "/links/{token}",
+)
+"""Paths of the pages of the whole service."""
 
 
 class ServerApplication(Starlette):
@@ -45,10 +51,10 @@ class ServerApplication(Starlette):
     Args:
         projects: The projects by name; a single one is served at the root, several below
             `/projects/NAME`.
-        authenticators: The ways in which requests are authenticated, in order.
+        settings: Whom it serves, and how users are authenticated.
         concurrency: Maximum number of executions that run here at the same time; 0 if runners of
             other processes perform them.
-        aws: Makes the endpoint of AWS's protocol of a project; None for none.
+        aws: Makes the face of AWS's protocol of a project; None for none.
         background: Further work while the application runs, such as watching files; it is
             cancelled at the end.
     """
@@ -56,7 +62,7 @@ class ServerApplication(Starlette):
     def __init__(
         self,
         projects: Mapping[str, ServerProject],
-        authenticators: Sequence[Authenticator],
+        settings: AccessSettings,
         *,
         concurrency: int = CONCURRENCY,
         aws: Callable[[ServerProject], AwsEndpoint] | None = None,
@@ -66,14 +72,15 @@ class ServerApplication(Starlette):
         self._background = background
         self._concurrency = concurrency
 
-        def identify(request: HTTPConnection) -> Principal:
-            return authenticate(authenticators, request)
-
-        api = LateFace(partial(_rest, identify))
-        pages = LateFace(partial(_pages, identify))
-        routes: list[BaseRoute] = []
+        home = next(iter(projects.values())).store
+        self.control = AccessControl(settings, home)
+        api = LateFace(partial(_rest, self.control.identify))
+        pages = LateFace(partial(_pages, self.control.identify))
+        logins = LateFace(partial(_access_pages, self.control, projects))
+        routes: list[BaseRoute] = [Route(path, logins) for path in ACCESS_PATHS]
         for name, project in projects.items():
-            faces = _faces(project, api, pages, aws)
+            face = None if aws is None else AmazonFace(aws(project), project, self.control)
+            faces = _faces(project, api, pages, face)
             if len(projects) == 1:
                 routes += faces
             else:
@@ -81,7 +88,11 @@ class ServerApplication(Starlette):
         super().__init__(
             routes=routes,
             lifespan=self.lifespan,
-            middleware=[Middleware(SecurityHeaders), Middleware(BodyLimit)],
+            middleware=[
+                Middleware(SecurityHeaders),
+                Middleware(SessionRenewal),
+                Middleware(BodyLimit),
+            ],
         )
 
     @asynccontextmanager
@@ -104,10 +115,7 @@ class ServerApplication(Starlette):
 
 
 def _faces(
-    project: ServerProject,
-    api: ASGIApp,
-    pages: ASGIApp,
-    aws: Callable[[ServerProject], AwsEndpoint] | None,
+    project: ServerProject, api: ASGIApp, pages: ASGIApp, aws: AmazonFace | None
 ) -> list[BaseRoute]:
     """Return the routes of a project."""
     faces: list[BaseRoute] = [
@@ -116,8 +124,15 @@ def _faces(
         Route("/", _to_pages, methods=["GET"]),
     ]
     if aws is not None:
-        faces.append(Route("/", aws(project).answer, methods=["POST"]))
+        faces.append(Route("/", aws.answer, methods=["POST"]))
     return faces
+
+
+def _access_pages(control: AccessControl, projects: Mapping[str, ServerProject]) -> ASGIApp:
+    """Return the pages of logins and links, whose templates need a library."""
+    from asl.server.access.routes import access_pages
+
+    return access_pages(control, projects)
 
 
 def _rest(identify: Callable[[HTTPConnection], Principal]) -> ASGIApp:
@@ -177,6 +192,9 @@ def app(
     users: Users | str | os.PathLike[str] | None = None,
     authenticators: Sequence[Authenticator] = (),
     local: bool = False,
+    oidc: OidcSettings | None = None,
+    public_url: str | None = None,
+    secret_file: str | os.PathLike[str] | None = None,
     concurrency: int = CONCURRENCY,
     **bindings: Unpack[Bindings],
 ) -> ServerApplication:
@@ -194,38 +212,35 @@ def app(
         authenticators: Further ways in which requests are authenticated, such as the session of
             the application around it.
         local: Whether requests of this machine need no credentials; False by default.
+        oidc: The identity provider; None for none.
+        public_url: URL of the service in links and for the identity provider; by default that of
+            each request.
+        secret_file: File with the secret that signs sessions and links; by default it is in the
+            store.
         concurrency: Maximum number of concurrent executions; 0 to leave them to runners elsewhere.
         bindings: As for `asl.run`; None for those of the stores.
 
     Raises:
         AslError: The users file or a binding is wrong.
     """
-    known = _users(users)
     projects = projects_of(store, bindings, ACCOUNT, REGION)
-    checks = list_authenticators(known, authenticators, local=local)
-    return ServerApplication(projects, checks, concurrency=concurrency)
+    settings = AccessSettings(
+        users=_users(users),
+        authenticators=authenticators,
+        local=local,
+        oidc=oidc,
+        secret=None if secret_file is None else FileSecret(secret_file),
+        public_url=public_url,
+    )
+    return ServerApplication(projects, settings, concurrency=concurrency)
 
 
 def _users(given: Users | str | os.PathLike[str] | None) -> Users:
     if given is None or isinstance(given, Users):
         return given or NO_USERS
-    from asl.server.access.users_file import read_users
+    from asl.server.access.users_file import UsersFile
 
-    return read_users(given)
-
-
-def list_authenticators(
-    users: Users = NO_USERS, further: Sequence[Authenticator] = (), *, local: bool
-) -> list[Authenticator]:
-    """Return the ways in which requests are authenticated.
-
-    Args:
-        users: Users with tokens.
-        further: Further authenticators.
-        local: Whether requests of this machine need no credentials.
-    """
-    found: list[Authenticator] = [BearerTokens(users), *further]
-    return [*found, LocalUser()] if local else found
+    return UsersFile(given)
 
 
 def projects_of(

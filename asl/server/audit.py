@@ -8,7 +8,7 @@ from asl.core.values import Json
 from asl.server.projects import Access
 from asl.stores.audit import AuditEntry, add_entry
 
-__all__ = ["record_action"]
+__all__ = ["add_action", "record_action"]
 
 
 def record_action(
@@ -28,10 +28,22 @@ def record_action(
         details: What else describes it; no data of the workflow.
         reason: Why the user did it.
     """
-    session, principal = access.store.session, access.principal
-    found = dict(details or {})
+    add_action(access, action, target, details, reason=reason)
+    access.store.session.flush()
+
+
+def add_action(
+    access: Access,
+    action: str,
+    target: str,
+    details: Mapping[str, Json] | None = None,
+    *,
+    reason: str | None = None,
+) -> None:
+    """Record an action with the next commit; arguments as for `record_action`."""
+    principal, found = access.principal, dict(details or {})
     if reason is not None:
         found["reason"] = reason
     now = access.store.clock.now()
-    add_entry(session, AuditEntry(now, principal.user, principal.method, action, target, found))
-    session.flush()
+    entry = AuditEntry(now, principal.user, principal.method, action, target, found)
+    add_entry(access.store.session, entry)

@@ -20,6 +20,8 @@ from asl.executions.errors import (
     ExecutionNotRedrivable,
     RequestNotFound,
 )
+from asl.server.access.attempts import TooManyAttempts
+from asl.server.access.links import LinkRefused
 from asl.server.access.principal import Forbidden, Unauthorized
 from asl.service.errors import ServiceError
 from asl.states.approval_answers import AnswerRefused
@@ -48,6 +50,8 @@ _STATUSES: Final[Mapping[type[AslError], int]] = {
     InvalidDocument: 422,
     StoreError: 503,
     TokenError: 409,
+    LinkRefused: 410,
+    TooManyAttempts: 429,
 }
 """HTTP status of each error; 400 for others."""
 
@@ -90,4 +94,7 @@ def problem_of(error: AslError) -> Response:
     if isinstance(error, InvalidDocument):
         more["findings"] = [diagnostic_to_json(each) for each in error.report.diagnostics]
     code = error.code if isinstance(error, ServiceError) else type(error).__name__
-    return problem(status_of(error), code, str(error), **more)
+    found = problem(status_of(error), code, str(error), **more)
+    if isinstance(error, TooManyAttempts):
+        found.headers["Retry-After"] = str(error.seconds)
+    return found

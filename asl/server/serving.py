@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from socket import socket
 from typing import Any
 
 from asl.executions import Store
-from asl.server.access.authentication import Authenticator, is_local_name
-from asl.server.access.users import NO_USERS, Users
-from asl.server.application import ServerApplication, list_authenticators
+from asl.server.access.control import AccessSettings
+from asl.server.application import ServerApplication
 from asl.server.projects import ServerProject, make_project
 from asl.service.http import CONCURRENCY, AwsEndpoint
 from asl.service.server import bind_socket, run_server
@@ -24,21 +23,17 @@ class ServerSettings:
     """How the service listens and whom it serves.
 
     Attributes:
-        host: Address on which it listens.
         account: Account of the ARNs.
         region: Region of the ARNs.
         keys: Secret access keys by access key id, for AWS's protocol; None to accept any.
-        users: Users with tokens.
-        authenticators: Further ways in which requests are authenticated.
+        access: Whom it serves, and how users are authenticated.
         concurrency: Maximum number of executions that run at the same time.
     """
 
-    host: str = "127.0.0.1"
     account: str = ACCOUNT
     region: str = REGION
     keys: Mapping[str, str] | None = None
-    users: Users = NO_USERS
-    authenticators: Sequence[Authenticator] = field(default_factory=tuple)
+    access: AccessSettings = field(default_factory=AccessSettings)
     concurrency: int = CONCURRENCY
 
 
@@ -81,9 +76,7 @@ def serve_stores(
             name: make_project(name, store, bindings, account, region)
             for name, store in stores.items()
         },
-        list_authenticators(
-            settings.users, settings.authenticators, local=is_local_name(settings.host)
-        ),
+        settings.access,
         concurrency=settings.concurrency,
         aws=aws,
         background=background,

@@ -29,7 +29,7 @@ from asl.service.operations import perform
 from asl.service.service import ACCOUNT, REGION, StatesService
 from asl.service.signatures import check_signature
 
-__all__ = ["AwsEndpoint", "aws_application", "request_scope"]
+__all__ = ["TARGET", "AwsEndpoint", "aws_application", "request_scope"]
 
 TARGET: Final = "AWSStepFunctions."
 MEDIA_TYPE: Final = "application/x-amz-json-1.0"

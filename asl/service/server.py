@@ -56,6 +56,7 @@ def _server(application: Any) -> uvicorn.Server:
     config = uvicorn.Config(
         application,
         log_config=None,
+        proxy_headers=False,  # whom to believe is a matter of the application
         access_log=False,
         timeout_graceful_shutdown=SHUTDOWN,
         lifespan="on",

@@ -15,6 +15,7 @@ from asl.states.numbers import parse_amount
 
 __all__ = [
     "ANYTHING",
+    "AUTHENTICATION",
     "BATCH_KEYS",
     "OWN_KEYS",
     "SYSTEM_USER",
@@ -25,8 +26,11 @@ __all__ = [
     "sort_items",
 ]
 
+AUTHENTICATION = "authentication"
+"""The key of an answer for how a service has authenticated the approver; not part of the record."""
 OWN_KEYS = frozenset(
     {"approval", "approver", "timestamp", "comment", "edited_content", "roles", "digest"}
+    | {AUTHENTICATION}
 )
 INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 """Unicode categories without letters of names: controls, formats, unassigned characters."""
@@ -144,6 +148,8 @@ def check_answer(
         if type(head[SYSTEM_USER]) is not str:
             raise AnswerRefused(f"{SYSTEM_USER!r} is the name of a user of the operating system")
     own = {**head, **({"edited_content": edits} if edits else {})}
+    if AUTHENTICATION in answer:
+        own[AUTHENTICATION] = answer[AUTHENTICATION]
     if verdicts is not None:
         own |= items_by_verdict(range(len(body["items"])), verdicts)
     needed = policy.get("requiredApprovals", 1)
@@ -156,6 +162,8 @@ def check_answer(
     known = OWN_KEYS if verdicts is None else OWN_KEYS | BATCH_KEYS
     record |= {key: value for key, value in answer.items() if key not in known | record.keys()}
     decision: dict[str, Json] = {"record": record}
+    if AUTHENTICATION in answer:
+        decision[AUTHENTICATION] = answer[AUTHENTICATION]
     if "editable" in body:
         decision["edited"] = dict(body["editable"]["fields"])
         for each in collected:

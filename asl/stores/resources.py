@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from asl.core.values import Json, encode
+from asl.stores.backend import Write
 from asl.stores.session import Session
 from asl.stores.statements import PARAMETER, Delete, Insert, Select
 from asl.stores.tables import RESOURCE
 
 __all__ = [
     "Resource",
+    "committed_resource",
     "delete_resource",
     "find_resource",
     "list_resources",
     "put_resource",
+    "write_of",
 ]
 
 COLUMNS: Final = ("arn", "kind", "owner", "number", "body")
@@ -58,6 +61,16 @@ def find_resource(session: Session, arn: str) -> Resource | None:
     return _read(session, found[0]) if found else None
 
 
+def committed_resource(session: Session, arn: str) -> Resource | None:
+    """Return the committed resource of an ARN, without writing pending changes; None without one.
+
+    Raises:
+        StoreDamaged: Its row is damaged.
+    """
+    found = session.read_one(FIND, arn)
+    return None if found is None else _read(session, found)
+
+
 def list_resources(session: Session, kind: str, owner: str) -> list[Resource]:
     """Return the resources of a kind and an owner, in the order of their numbers.
 
@@ -69,8 +82,14 @@ def list_resources(session: Session, kind: str, owner: str) -> list[Resource]:
 
 def put_resource(session: Session, resource: Resource) -> None:
     """Add a resource, or replace its content, with the next commit."""
+    change, values = write_of(session, resource)
+    session.write(change, *values)
+
+
+def write_of(session: Session, resource: Resource) -> Write:
+    """Return the change that adds a resource or replaces its content."""
     arn, kind, owner, number, body = resource
-    session.write(PUT, arn, kind, owner, number, session.values.pack(encode(body)))
+    return PUT, (arn, kind, owner, number, session.values.pack(encode(body)))
 
 
 def delete_resource(session: Session, arn: str) -> None:

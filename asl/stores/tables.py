@@ -226,7 +226,8 @@ RESOURCE: Final = Table(
     indexes=(TableIndex(("kind", "owner", "number")),),
     guarded=True,
 )
-"""Registered state machines, their versions and aliases, and activities."""
+"""Registered state machines, their versions and aliases, and activities; the secret of a service,
+its ended sessions and used links, and the end of the audit log."""
 
 LIVE: Final = Table(
     "live",
@@ -247,6 +248,7 @@ AUDIT: Final = Table(
         "method": _text,
         "action": _text,
         "target": _text,
+        "hash": _bytes,
         "body": _value,
     },
     ("id",),
@@ -254,7 +256,7 @@ AUDIT: Final = Table(
     monotonic=True,
     guarded=True,
 )
-"""Actions of the users of a service."""
+"""Actions of the users of a service; `hash` covers the entry and the hash of the previous one."""
 
 TABLES: Final = (
     DOCUMENT,

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from asl.core.values import Json
 from asl.engine.checkpoints import Checkpoint
 from asl.states.blocks.budget_limits import WINDOWS
+from asl.stores.audit import audit_faults
 from asl.stores.backend import StoreBackend
 from asl.stores.errors import StoreDamaged, StoreError
 from asl.stores.executions import ENDED, STORED, name_of, read_row
@@ -115,6 +116,8 @@ def _faults(session: Session, report: Progress) -> Iterator[str]:
     yield from _large(session, histories)
     yield from _reservations(session)
     yield from _pools(session)
+    report("the audit log")
+    yield from _audit_log(session)
 
 
 def _orphans(session: Session) -> Iterator[str]:
@@ -267,6 +270,12 @@ def _left_reservations(
             continue
         left = f"a reservation is left of {holder.name}, {why}"
         yield f"{budget}: {left}; --release gives it back"
+
+
+def _audit_log(session: Session) -> Iterator[str]:
+    """Check the chain of the audit log."""
+    with suppress(StoreDamaged):  # a damaged row is reported elsewhere
+        yield from audit_faults(session)
 
 
 def _pools(session: Session) -> Iterator[str]:

@@ -133,7 +133,7 @@ def edits(file: sqlite3.Connection, table: str) -> Iterator[Edit]:
         now = dict(zip(columns, row, strict=True))
         other = dict(zip(columns, rows[index - 1], strict=True))
         key = tuple(now[each] for each in keys)
-        if table not in ("resource", "audit"):  # which are deleted without a trace
+        if table != "resource":  # which is deleted without a trace
             yield Edit(f"DELETE FROM {table} WHERE {where}", key, table, row)
         for column, following in zip(columns, [*columns[1:], columns[0]], strict=True):
             one = f"UPDATE {table} SET {column} = ? WHERE {where}"

@@ -9,14 +9,19 @@ from typing import Final, Protocol
 from starlette.requests import HTTPConnection
 
 from asl.core.environment import user_name
+from asl.server.access.cross_site import host_of
 from asl.server.access.principal import PERMISSIONS, Principal, Unauthorized
+from asl.server.access.proxies import TrustedProxies
 from asl.server.access.users import Users
 
 __all__ = [
+    "NO_ACCESS",
     "Authenticator",
     "BearerTokens",
     "LocalUser",
+    "NoAccess",
     "ProxyHeader",
+    "WrongCredentials",
     "authenticate",
     "is_local_name",
 ]
@@ -44,7 +49,13 @@ def authenticate(authenticators: Sequence[Authenticator], request: HTTPConnectio
         found = each.identify(request)
         if found is not None:
             return found
-    raise Unauthorized("this request needs credentials: the header 'Authorization: Bearer TOKEN'")
+    raise Unauthorized(
+        "this request needs credentials: log in, or send the header 'Authorization: Bearer TOKEN'"
+    )
+
+
+class WrongCredentials(Unauthorized):
+    """The request has credentials that are wrong, such as an unknown token."""
 
 
 class BearerTokens:
@@ -57,14 +68,17 @@ class BearerTokens:
         """Return the user of a bearer token.
 
         Raises:
-            Unauthorized: The token is unknown.
+            WrongCredentials: The token is unknown, or there are several.
         """
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        given = request.headers.getlist("authorization")
+        if len(given) > 1:
+            raise WrongCredentials("the header Authorization must be there once")
+        scheme, _, token = (given or [""])[0].partition(" ")
         if scheme.lower() != "bearer":
             return None
         found = self._users.by_token(token.strip())
         if found is None:
-            raise Unauthorized("the token is unknown")
+            raise WrongCredentials("the token is unknown")
         return found
 
 
@@ -79,10 +93,14 @@ class ProxyHeader:
     """
 
     def __init__(
-        self, header: str, proxies: Sequence[str], users: Users, roles: str | None = None
+        self,
+        header: str,
+        proxies: TrustedProxies | Sequence[str],
+        users: Users,
+        roles: str | None = None,
     ) -> None:
-        self._header = header
-        self._networks = [ipaddress.ip_network(each, strict=False) for each in proxies]
+        self.header = header
+        self.proxies = proxies if isinstance(proxies, TrustedProxies) else TrustedProxies(proxies)
         self._users = users
         self._roles = roles
 
@@ -90,15 +108,15 @@ class ProxyHeader:
         """Return the user that a trusted proxy names.
 
         Raises:
-            Unauthorized: The sender is no trusted proxy, or the user is unknown.
+            WrongCredentials: The sender is no trusted proxy, or the user is unknown.
         """
-        names = request.headers.getlist(self._header)
+        names = request.headers.getlist(self.header)
         if not names:
             return None
-        if request.client is None or not self._is_trusted(request.client.host):
-            raise Unauthorized(f"the header {self._header} is accepted from the proxy only")
+        if not self.proxies.sends(request):
+            raise WrongCredentials(f"the header {self.header} is accepted from the proxy only")
         if len(names) > 1 or not names[0].strip():
-            raise Unauthorized(f"the header {self._header} must name one user")
+            raise WrongCredentials(f"the header {self.header} must name one user")
         user = names[0].strip()
         known = self._users.named(user)
         roles = known.roles if known is not None else frozenset[str]()
@@ -106,18 +124,27 @@ class ProxyHeader:
             given = ",".join(request.headers.getlist(self._roles)).split(",")
             roles = roles | {each.strip() for each in given if each.strip()}
         projects = None if known is None else known.projects
-        if known is None and not roles:
-            raise Unauthorized(f"the user {user!r} is unknown")
+        if not roles:
+            raise WrongCredentials(f"the user {user!r} is unknown")
         return Principal(user, roles, "proxy", projects, ambient=True)
 
-    def _is_trusted(self, address: str) -> bool:
-        try:
-            found = ipaddress.ip_address(address)
-        except ValueError:  # a socket of the file system
-            return False
-        return any(found in network for network in self._networks)
+
+class NoAccess:
+    """Refuses all requests of a service that other machines reach and that has no users."""
+
+    def identify(self, request: HTTPConnection) -> Principal | None:
+        """Refuse the request.
+
+        Raises:
+            Unauthorized: Always.
+        """
+        raise Unauthorized(NO_ACCESS)
 
 
+NO_ACCESS: Final = (
+    "this service has no users: start it with --users FILE, with --oidc URL, or with "
+    "--proxy-user-header NAME and --proxy ADDRESS"
+)
 _FORWARDED: Final = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 
 
@@ -139,14 +166,6 @@ class LocalUser:
         if not is_local_name(request.client.host) or not is_local_name(host_of(request)):
             return None
         return self._identity
-
-
-def host_of(request: HTTPConnection) -> str:
-    """Return the host that a request names, without its port."""
-    host = request.headers.get("host", "")
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.rpartition(":")[0] if ":" in host else host
 
 
 def is_local_name(host: str) -> bool:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
-from urllib.parse import urlsplit
-
 from starlette.requests import Request
 
-from asl.server.access.authentication import host_of
+from asl.core.values import Json
+from asl.server.access.cross_site import SAFE_METHODS, refuse_cross_site
 from asl.server.access.principal import Forbidden, Principal
+from asl.server.audit import record_action
 from asl.server.projects import Access, ServerProject
 
-__all__ = ["access_of", "refuse_cross_site"]
-
-_SAFE: Final = ("GET", "HEAD", "OPTIONS")
+__all__ = ["access_of"]
 
 
 def access_of(request: Request, role: str) -> Access:
@@ -26,24 +23,15 @@ def access_of(request: Request, role: str) -> Access:
     project: ServerProject = request.scope["asl.project"]
     principal: Principal = request.app.state.authenticate(request)
     principal.require_project(project.name)
-    principal.require(role)
-    if principal.ambient and request.method not in _SAFE:
-        refuse_cross_site(request)
-    return Access(project, principal)
-
-
-def refuse_cross_site(request: Request) -> None:
-    """Check that a request that changes something was sent by a page of this server, or a program.
-
-    Raises:
-        Forbidden: A page of another site has sent it.
-    """
-    site = request.headers.get("sec-fetch-site")
-    if site not in (None, "same-origin", "none"):
-        raise Forbidden("the request was sent by a page of another site")
-    origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host", ""):
-        raise Forbidden(f"the request was sent by a page of another site than {host_of(request)}")
-    kind = request.headers.get("content-type", "application/json").partition(";")[0].strip()
-    if site is None and origin is None and kind != "application/json":
-        raise Forbidden("the body must have the type application/json")
+    access = Access(project, principal)
+    try:
+        principal.require(role)
+        if principal.ambient and request.method not in SAFE_METHODS:
+            refuse_cross_site(request)
+    except Forbidden as refusal:
+        if request.method not in SAFE_METHODS:
+            details: dict[str, Json] = {"method": request.method}
+            place = request.url.path[:200]
+            record_action(access, "access.refused", place, details, reason=str(refusal))
+        raise
+    return access

@@ -1,10 +1,4 @@
-"""Users of the service: a TOML file with the roles, projects and token hashes of each.
-
-[users.ann]
-token = "sha256:..."
-roles = ["operator", "approver", "manager"]
-projects = ["orders"]
-"""
+"""Users of the service: roles, projects and token hashes by name."""
 
 from __future__ import annotations
 
@@ -24,11 +18,19 @@ PREFIX: Final = "sha256:"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user: the hash of the token, roles, and projects (None for all)."""
+    """A user.
+
+    Attributes:
+        token: Hash of the token; None without one.
+        roles: Roles of the service and those that policies of approvals name.
+        projects: Names of the projects; None for all.
+        notify: Channels that only this user receives, such as `apprise:mailto://...`.
+    """
 
     token: str | None = None
     roles: frozenset[str] = frozenset()
     projects: frozenset[str] | None = None
+    notify: tuple[str, ...] = ()
 
 
 class Users:
@@ -41,21 +43,32 @@ class Users:
     def __init__(self, users: Mapping[str, User]) -> None:
         self._users = dict(users)
 
+    def entries(self) -> Mapping[str, User]:
+        """Return the current users by name."""
+        return self._users
+
     def __bool__(self) -> bool:
-        return bool(self._users)
+        return bool(self.entries())
 
     def by_token(self, token: str, method: str = "token") -> Principal | None:
         """Return the user of a token, None for an unknown one; the time does not depend on it."""
         hashed, found = hash_of(token), None
-        for name, user in self._users.items():
+        for name, user in self.entries().items():
             if user.token is not None and compare_digest(user.token, hashed):
                 found = Principal(name, user.roles, method, user.projects)
         return found
 
     def named(self, name: str, method: str = "proxy") -> Principal | None:
         """Return the user of a name that was authenticated by other means; None if unknown."""
-        user = self._users.get(name)
+        user = self.entries().get(name)
         return None if user is None else Principal(name, user.roles, method, user.projects)
+
+    def mark_of(self, name: str) -> str:
+        """Return a text that changes with the token of a user; empty without one."""
+        user = self.entries().get(name)
+        if user is None or user.token is None:
+            return ""
+        return sha256(f"mark {user.token}".encode()).hexdigest()[:16]
 
 
 NO_USERS: Final = Users({})

@@ -4,19 +4,23 @@
 token = "sha256:..."
 roles = ["operator", "approver", "manager"]
 projects = ["orders"]
+notify = ["apprise:mailto://..."]
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import tomllib
+from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from asl.core.errors import AslError
 from asl.server.access.users import User, Users
+from asl.states.approval_answers import normalize_name
 
-__all__ = ["read_users"]
+__all__ = ["UsersFile"]
 
 
 class UserEntry(BaseModel):
@@ -27,6 +31,7 @@ class UserEntry(BaseModel):
     token: str | None = Field(default=None, pattern=r"^sha256:[0-9a-f]{64}$")
     roles: frozenset[str] = frozenset()
     projects: frozenset[str] | None = None
+    notify: tuple[str, ...] = ()
 
 
 class _File(BaseModel):
@@ -35,8 +40,44 @@ class _File(BaseModel):
     users: dict[str, UserEntry] = {}
 
 
-def read_users(path: str | os.PathLike[str]) -> Users:
-    """Read a users file.
+class UsersFile(Users):
+    """The users of a file, which is read again when it changes.
+
+    A file that cannot be read any more leaves the users that it had.
+
+    Args:
+        path: The file.
+
+    Raises:
+        AslError: It cannot be read, is no TOML, or has an unknown field.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._seen = self._state()
+        super().__init__(_read_entries(self.path))
+
+    def _state(self) -> tuple[int, int, int] | None:
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def entries(self) -> Mapping[str, User]:
+        """Return the current users by name."""
+        state = self._state()
+        if state != self._seen:
+            self._seen = state
+            try:
+                self._users = dict(_read_entries(self.path))
+            except AslError as error:
+                logging.getLogger("asl").error("%s; the users stay as they were", error)
+        return self._users
+
+
+def _read_entries(path: str) -> Mapping[str, User]:
+    """Return the users of a file.
 
     Raises:
         AslError: It cannot be read, is no TOML, or has an unknown field.
@@ -54,6 +95,10 @@ def read_users(path: str | os.PathLike[str]) -> Users:
         first = refusal.errors()[0]
         place = ".".join(map(str, first["loc"]))
         raise AslError(f"{path}: {place}: {first['msg']}") from None
-    return Users(
-        {name: User(each.token, each.roles, each.projects) for name, each in found.items()}
-    )
+    for name in found:
+        if not name or normalize_name(name) != name:
+            raise AslError(f"{path}: {name!r} is no name: it is empty or has invisible characters")
+    return {
+        name: User(each.token, each.roles, each.projects, each.notify)
+        for name, each in found.items()
+    }
