@@ -6,24 +6,27 @@ import os
 import re
 import socket
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import click
 from click.core import ParameterSource
 
 from asl.agents.file import is_agents_file
 from asl.cli import console
+from asl.cli.access_options import AccessOptions, access_options
 from asl.cli.arguments import (
     Origin,
     origin_options,
     read_documents,
     read_folder,
+    split_pair,
 )
 from asl.cli.binding_options import BindingOptions, Deployment, binding_options
 from asl.cli.console import Exit
+from asl.cli.project import is_from_project
 from asl.core.diagnostics import InvalidDocument, Report
 from asl.core.document import Document
 from asl.core.environment import install_command
@@ -58,6 +61,10 @@ WATCH: Final = 0.5
 """Seconds between two looks at the watched files."""
 TEMPORARY: Final = Retention.read("90d", None, "1h")
 """Retention of a temporary store: that of AWS, which has no API for ended express executions."""
+
+
+Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+"""What the server does besides answering requests."""
 
 
 class ListenAddress(NamedTuple):
@@ -146,6 +153,14 @@ def _keys(
     help="Maximum number of concurrent executions.",
 )
 @click.option("--watch", is_flag=True, help="Check and replace definitions when files change.")
+@click.option(
+    "--project",
+    "project_pairs",
+    metavar="NAME=STORE",
+    multiple=True,
+    help="Serve several stores, each as a project of its own below /projects/NAME.",
+)
+@access_options
 @origin_options
 @binding_options
 def serve_command(
@@ -160,6 +175,8 @@ def serve_command(
     keys: Mapping[str, str] | None,
     concurrency: int,
     watch: bool,
+    project_pairs: tuple[str, ...],
+    access: AccessOptions,
     origin: Origin,
     binding: BindingOptions,
 ) -> Exit:
@@ -174,8 +191,15 @@ def serve_command(
 
     \f
     Raises:
+        UsageError: The options contradict each other.
         AslError: The packages of the extra "server" are missing, or the address is in use.
     """
+    projects = dict(split_pair(each, "NAME=STORE", "--project") for each in project_pairs)
+    has_store = store_file is not None and not is_from_project("store_file")
+    if projects and (documents or has_store):
+        raise click.UsageError(
+            "--project names all stores: omit --store and DOC, publish documents"
+        )
     address = _listen(host, port, RequestScope(account, region), keys)
     origin["defaults"] = {**_place(), **origin["defaults"]}
     binding = binding.with_templates(_templates(documents))
@@ -184,9 +208,11 @@ def serve_command(
         **binding.bindings(None, origin, watch=watch, deployment=Deployment(region, address.url)),
     }
     retention = Retention.read(keep, keep_latest)
-    if store_file is None:
+    if store_file is None and not projects:
         age = TEMPORARY.age if keep is None else retention.age
         retention = retention._replace(age=age, express=TEMPORARY.express)
+    if projects:
+        return _serve_projects(projects, address, access, concurrency, bindings, retention)
     with address.socket, _opened(store_file, bindings) as store:
         binding.record(store)
         machines = _RegisteredMachines(store, documents, origin, address.scope, bindings)
@@ -196,7 +222,28 @@ def serve_command(
         if retention != Retention():
             works.append(partial(prune_regularly, store, retention))
         where = "in a temporary store" if store_file is None else f"on {store.path}"
-        _serve(store, where, machines, address, concurrency, partial(_together, works))
+        _serve({"default": store}, where, bindings, address, access, concurrency, works)
+    return Exit.OK
+
+
+def _serve_projects(
+    projects: Mapping[str, str],
+    address: ListenAddress,
+    access: AccessOptions,
+    concurrency: int,
+    bindings: Mapping[str, Any],
+    retention: Retention,
+) -> Exit:
+    """Serve several stores."""
+    with address.socket, ExitStack() as opened:
+        stores = {
+            name: opened.enter_context(Store(file, **bindings)) for name, file in projects.items()
+        }
+        works: list[Work] = []
+        if retention != Retention():
+            works += [partial(prune_regularly, store, retention) for store in stores.values()]
+        where = f"the projects {', '.join(stores)}"
+        _serve(stores, where, bindings, address, access, concurrency, works)
     return Exit.OK
 
 
@@ -223,7 +270,7 @@ def _templates(files: Iterable[str]) -> Iterator[str]:
             yield name
 
 
-async def _together(works: Iterable[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+async def _together(works: Iterable[Work]) -> None:
     await asyncio.gather(*(work() for work in works))
 
 
@@ -250,33 +297,35 @@ def _listen(
 
 
 def _serve(
-    store: Store,
+    stores: Mapping[str, Store],
     where: str,
-    machines: "_RegisteredMachines",
+    bindings: Mapping[str, Any],
     address: ListenAddress,
+    access: AccessOptions,
     concurrency: int,
-    background: Callable[[], Coroutine[Any, Any, None]],
+    works: list[Work],
 ) -> None:
-    from asl.server.access.authentication import is_local_name
-    from asl.server.access.control import AccessSettings
-    from asl.server.serving import ServerSettings, serve_stores
+    from asl.server.serving import ServerSettings, access_settings, serve_stores
 
     host, url, listener, (account, region), keys = address
-    access = AccessSettings(local=is_local_name(host))
+    settings = access_settings(host, **access._asdict())
     serve_stores(
-        {"default": store},
-        ServerSettings(account, region, keys, access, concurrency=concurrency),
-        machines.bindings,
+        stores,
+        ServerSettings(account, region, keys, settings, concurrency=concurrency),
+        bindings,
         listener,
-        ready=lambda: _announce(url, where),
-        background=background,
+        ready=lambda: _announce(url, where, is_open=settings.is_open),
+        background=partial(_together, works),
     )
 
 
-def _announce(url: str, where: str) -> None:
+def _announce(url: str, where: str, *, is_open: bool) -> None:
     console.print_message(f"asl: Step Functions, {where}, at {url}")
     console.print_message(f"    export AWS_ENDPOINT_URL_SFN={url}")
     console.print_message("    export AWS_DISABLE_HOST_PREFIX_INJECTION=true")
+    if not is_open:
+        text = "asl: the REST interface and the pages refuse all requests: add --users FILE"
+        console.print_message(text, style="yellow")
 
 
 class _RegisteredMachines:

@@ -78,9 +78,11 @@ class ServerApplication(Starlette):
         pages = LateFace(partial(_pages, self.control.identify))
         logins = LateFace(partial(_access_pages, self.control, projects))
         routes: list[BaseRoute] = [Route(path, logins) for path in ACCESS_PATHS]
+        if len(projects) > 1:
+            routes.append(Route("/", logins))
         for name, project in projects.items():
             face = None if aws is None else AmazonFace(aws(project), project, self.control)
-            faces = _faces(project, api, pages, face)
+            faces = _faces(project, api, pages, logins, face)
             if len(projects) == 1:
                 routes += faces
             else:
@@ -115,11 +117,13 @@ class ServerApplication(Starlette):
 
 
 def _faces(
-    project: ServerProject, api: ASGIApp, pages: ASGIApp, aws: AmazonFace | None
+    project: ServerProject, api: ASGIApp, pages: ASGIApp, logins: ASGIApp, aws: AmazonFace | None
 ) -> list[BaseRoute]:
     """Return the routes of a project."""
     faces: list[BaseRoute] = [
         Mount("/api/v1", _InProject(api, project)),
+        Route("/ui/login", logins),
+        Route("/ui/logout", logins),
         Mount("/ui", _InProject(pages, project)),
         Route("/", _to_pages, methods=["GET"]),
     ]

@@ -107,7 +107,7 @@ def _head(session: Session) -> tuple[int, bytes]:
     found = committed_resource(session, HEAD)
     if found is None:
         return 0, START
-    with session.reading("the end of the audit log"):
+    with session.damage_reports("the end of the audit log"):
         return int(found.body["count"]), bytes.fromhex(found.body["hash"])
 
 

@@ -50,4 +50,4 @@ def test_unknown_page_is_an_error_page(store: asl.Store) -> None:
 def test_page_without_credentials_offers_to_log_in(store: asl.Store) -> None:
     answer = TestClient(app(store)).get("/ui/executions")
     assert answer.status_code == 401
-    assert 'href="/ui/login"' in answer.text
+    assert 'href="/ui/login?next=/ui/executions"' in answer.text

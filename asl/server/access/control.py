@@ -24,7 +24,7 @@ from asl.server.access.oidc_settings import OidcSettings
 from asl.server.access.principal import Principal
 from asl.server.access.proxies import TrustedProxies
 from asl.server.access.secret import SigningSecret, StoreSecret, serializer_of
-from asl.server.access.sessions import Sessions
+from asl.server.access.sessions import ROOT, Sessions
 from asl.server.access.users import NO_USERS, Users
 
 __all__ = ["AccessControl", "AccessSettings"]
@@ -121,7 +121,7 @@ class AccessControl:
 
     def url_of(self, request: HTTPConnection) -> str:
         """Return the URL of the service, without a slash at its end."""
-        root = str(request.scope.get("root_path", ""))
+        root = str(request.scope.get(ROOT, ""))
         own = f"{request.url.scheme}://{request.headers.get('host', '')}{root}"
         return (self.settings.public_url or own).rstrip("/")
 

@@ -9,18 +9,16 @@ from collections.abc import Mapping
 from hashlib import sha256
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 import orjson
 from itsdangerous import BadData
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from asl.core.environment import require_extra
 from asl.core.errors import AslError
 from asl.core.values import Json
-from asl.server.access.authentication import is_local_name
-from asl.server.access.oidc_settings import OidcSettings
+from asl.server.access.oidc_settings import OidcSettings, check_provider, check_url
 from asl.server.access.principal import Unauthorized
 from asl.server.access.secret import SigningSecret, serializer_of
 from asl.server.access.sessions import cookies_of, set_cookie
@@ -78,12 +76,10 @@ class OidcClient:
     """
 
     def __init__(self, settings: OidcSettings, secret: SigningSecret) -> None:
-        require_extra("jwt", "oidc", "--oidc")
-        require_extra("httpx2", "oidc", "--oidc")
+        check_provider(settings)
         self._settings = settings
         self._secret = secret
         self._configuration: tuple[float, dict[str, Any]] | None = None
-        _check_url(settings.issuer)
 
     async def begin(self, callback: str, following: str, *, is_secure: bool) -> Response:
         """Return the redirection to the provider.
@@ -176,7 +172,7 @@ class OidcClient:
             if found.get("issuer") != issuer:
                 raise AslError(f"the identity provider calls itself {found.get('issuer')!r}")
             for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
-                _check_url(found.get(name))
+                check_url(found.get(name))
             self._configuration = now, found
         return self._configuration[1]
 
@@ -325,15 +321,3 @@ def _object(body: bytes) -> dict[str, Any] | None:
 
 def _encoded(text: str) -> str:
     return b64encode(text.encode()).decode()
-
-
-def _check_url(url: object) -> None:
-    """Check that an address of the provider cannot be read on the way.
-
-    Raises:
-        AslError: It is no HTTPS URL, and not of this machine.
-    """
-    parts = urlsplit(str(url))
-    is_local = parts.scheme == "http" and is_local_name(parts.hostname or "")
-    if parts.scheme != "https" and not is_local:
-        raise AslError(f"an address of the identity provider must begin with https://, not {url!r}")

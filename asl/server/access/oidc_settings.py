@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
-__all__ = ["OidcSettings"]
+from asl.core.environment import require_extra
+from asl.core.errors import AslError
+from asl.server.access.authentication import is_local_name
+
+__all__ = ["OidcSettings", "check_provider", "check_url"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +31,26 @@ class OidcSettings:
     user_claim: str = "preferred_username"
     roles_claim: str = "roles"
     scopes: str = "openid profile email"
+
+
+def check_provider(settings: OidcSettings) -> None:
+    """Check that logins through an identity provider are possible.
+
+    Raises:
+        AslError: The packages of the extra `oidc` are missing, or the issuer is no HTTPS URL.
+    """
+    require_extra("jwt", "oidc", "a login through an identity provider")
+    require_extra("httpx2", "oidc", "a login through an identity provider")
+    check_url(settings.issuer)
+
+
+def check_url(url: object) -> None:
+    """Check that what is sent to an address of the provider cannot be read on the way.
+
+    Raises:
+        AslError: It is no HTTPS URL, and not of this machine.
+    """
+    parts = urlsplit(str(url))
+    is_local = parts.scheme == "http" and is_local_name(parts.hostname or "")
+    if parts.scheme != "https" and not is_local:
+        raise AslError(f"an address of the identity provider must begin with https://, not {url!r}")

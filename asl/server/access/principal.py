@@ -43,9 +43,9 @@ class Principal:
         user: Name of the user.
         roles: Roles of the service (`PERMISSIONS`) and those that policies of approvals name.
         method: How the user was authenticated: `local`, `token`, `session`, `proxy`,
-            `oidc` or `link`.
+            `oidc`, `link` or `aws`.
         projects: Names of the projects that the user may see; None for all.
-        csrf: Token that the forms of this user's session must repeat; None without a session.
+        csrf: Token that forms must repeat; None if a browser does not add the credentials.
         ambient: Whether a browser adds the credentials to requests of other pages by itself.
     """
 
@@ -82,6 +82,11 @@ class Principal:
         """
         if self.projects is not None and name not in self.projects:
             raise Forbidden(f"{self.user!r} has no access to the project {name!r}")
+
+    @property
+    def has_session(self) -> bool:
+        """Whether the user has logged in, and can log out."""
+        return self.method in ("session", "oidc")
 
     @property
     def approval_roles(self) -> list[str]:

@@ -31,6 +31,7 @@ from asl.server.access.links import (
 )
 from asl.server.access.oidc import OidcClient
 from asl.server.access.principal import APPROVER, Forbidden, Principal, Unauthorized
+from asl.server.access.sessions import ROOT
 from asl.server.answers import give_answer
 from asl.server.audit import record_action
 from asl.server.problems import NotFound, status_of
@@ -55,6 +56,9 @@ def access_pages(control: AccessControl, projects: Mapping[str, ServerProject]) 
     pages = _AccessPages(control, projects)
     return Starlette(
         routes=[
+            Route("/", pages.show_projects),
+            Route("/ui/login", pages.lead_to_login),
+            Route("/ui/logout", pages.log_out, methods=["POST"]),
             Route("/login", pages.show_login),
             Route("/login", pages.log_in, methods=["POST"]),
             Route("/login/oidc", pages.ask_provider),
@@ -93,7 +97,23 @@ class _AccessPages:
         oidc = control.settings.oidc
         self._provider = None if oidc is None else OidcClient(oidc, control.secret)
 
+    async def show_projects(self, request: Request) -> Response:
+        """List the projects of the user."""
+        try:
+            principal = self._control.identify(request)
+        except Unauthorized:
+            return RedirectResponse(f"{root_of(request)}/login", 303)
+        allowed = principal.projects
+        names = [each for each in self._projects if allowed is None or each in allowed]
+        return render_page("projects.html", root=root_of(request), projects=names)
+
     # Login
+
+    async def lead_to_login(self, request: Request) -> Response:
+        """Lead from the pages of a project to the login of the service, and back."""
+        pages = quote(str(request.scope.get("root_path", "")).rstrip("/") + "/ui/")
+        following = next_path(request, request.query_params.get("next") or pages)
+        return RedirectResponse(f"{root_of(request)}/login?next={quote(following, safe='')}", 303)
 
     async def show_login(self, request: Request) -> Response:
         """Show the form of the login, or continue with a session that is there already."""
@@ -265,7 +285,7 @@ class _AccessPages:
             try:
                 principal = control.identify(request)
             except Unauthorized:
-                here = quote(_here(request))
+                here = quote(_here(request), safe="")
                 return RedirectResponse(f"{root_of(request)}/login?next={here}", 303)
         principal.require_project(project.name)
         principal.require(APPROVER)
@@ -334,7 +354,7 @@ async def read_form(request: Request) -> FormData:
 
 def root_of(request: Request) -> str:
     """Return the path below which the service is mounted."""
-    return str(request.scope.get("root_path", "")).rstrip("/")
+    return quote(str(request.scope[ROOT]).rstrip("/"))
 
 
 def _here(request: Request) -> str:

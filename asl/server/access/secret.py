@@ -91,9 +91,20 @@ class FileSecret:
         Raises:
             AslError: The file cannot be read or written, or is too short.
         """
+        if not os.path.exists(self.path):
+            self.rotate()
+        found = self.read()
+        if len(found) < SHORTEST:
+            raise AslError(f"the secret in {self.path} must have at least {SHORTEST} characters")
+        return found
+
+    def read(self) -> str:
+        """Return the content of the file.
+
+        Raises:
+            AslError: It cannot be read.
+        """
         try:
-            if not os.path.exists(self.path):
-                self.rotate()
             state = os.stat(self.path)
             seen = (state.st_mtime_ns, state.st_ino)
             if self._read is None or self._read[0] != seen:
@@ -101,8 +112,6 @@ class FileSecret:
                     self._read = seen, file.read().strip()
         except (OSError, UnicodeDecodeError) as error:
             raise AslError(f"cannot read the secret file {self.path}: {error}") from None
-        if len(self._read[1]) < SHORTEST:
-            raise AslError(f"the secret in {self.path} must have at least {SHORTEST} characters")
         return self._read[1]
 
     def rotate(self) -> None:

@@ -23,7 +23,7 @@ from asl.stores.resources import (
     put_resource,
 )
 
-__all__ = ["COOKIE", "LIFE", "SessionRenewal", "Sessions", "cookies_of", "set_cookie"]
+__all__ = ["COOKIE", "LIFE", "ROOT", "SessionRenewal", "Sessions", "cookies_of", "set_cookie"]
 
 COOKIE: Final = "asl_session"
 LIFE: Final = 12 * 3600
@@ -32,6 +32,9 @@ RENEWAL: Final = 300
 """Age in seconds from which on a request renews the cookie."""
 ENDED: Final = "ended-session"
 """Kind of the resources that name the sessions which were ended by their users."""
+ROOT: Final = "asl.root"
+"""Key of a scope with the path below which the service is mounted."""
+_RENEWED: Final = "asl.cookies"
 _PURPOSE: Final = "session"
 
 
@@ -113,7 +116,7 @@ class Sessions:
             now = self._store.clock.now()
             if content.until - now < LIFE - RENEWAL:
                 renewed = content._replace(until=now + LIFE)
-                cookies: list[str] = request.scope.get("asl.cookies", [])
+                cookies: list[str] = request.scope.get(_RENEWED, [])
                 cookies[:] = [self._cookie(request, renewed)]
         return found
 
@@ -194,7 +197,10 @@ def cookies_of(request: HTTPConnection, name: str) -> list[str]:
 
 
 class SessionRenewal:
-    """Middleware that sends the cookies which `Sessions.identify` has renewed."""
+    """Middleware that sends the cookies which `Sessions.identify` has renewed.
+
+    It also notes the path below which the service is mounted.
+    """
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application
@@ -211,4 +217,5 @@ class SessionRenewal:
                     message = {**message, "headers": [*message["headers"], *added]}
             await send(message)
 
-        await self._application({**scope, "asl.cookies": cookies}, receive, renewing)
+        noted = {**scope, _RENEWED: cookies, ROOT: scope.get("root_path", "")}
+        await self._application(noted, receive, renewing)
