@@ -307,11 +307,11 @@ def _serve(
 ) -> None:
     from asl.server.serving import ServerSettings, access_settings, serve_stores
 
-    host, url, listener, (account, region), keys = address
+    host, url, listener, scope, keys = address
     settings = access_settings(host, **access._asdict())
     serve_stores(
         stores,
-        ServerSettings(account, region, keys, settings, concurrency=concurrency),
+        ServerSettings(scope.account, scope.region, keys, settings, concurrency=concurrency),
         bindings,
         listener,
         ready=lambda: _announce(url, where, is_open=settings.is_open),
