@@ -15,7 +15,7 @@ from asl.expr.query_protocol import query_source
 __all__ = ["meaning_losses"]
 
 _NUMBER: Final = "only a number is compared, not a text that reads as one"
-_WITHIN: Final = "a text is looked for in texts only, not in lists and objects"
+_WITHIN: Final = "a computed value is looked for in lists only, not in texts and objects"
 
 
 def meaning_losses(document: Document) -> Iterator[Finding]:
@@ -62,8 +62,12 @@ def _of_conditions(step: BlueprintStep) -> Iterator[Finding]:
             known = [each.value for each in values if isinstance(each, ast.Constant)]
             if any(type(each) in (int, float) for each in known):
                 yield Finding("L-ANSWER", _NUMBER, place)
-            if any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
-                yield Finding("L-ANSWER", _WITHIN, place)
+            for op, part, whole in zip(node.ops, values, node.comparators, strict=False):
+                known_part = isinstance(part, ast.Constant) or isinstance(
+                    whole, ast.List | ast.Tuple
+                )
+                if isinstance(op, ast.In | ast.NotIn) and not known_part:
+                    yield Finding("L-ANSWER", _WITHIN, place)
 
 
 def _of_texts(step: BlueprintStep) -> Iterator[Finding]:

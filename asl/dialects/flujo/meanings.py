@@ -45,6 +45,7 @@ from asl.dialects.terms import (
     put,
     replace,
 )
+from asl.expr.text_matching import escape_glob
 
 __all__ = ["MEANINGS"]
 
@@ -248,11 +249,9 @@ class _Conditions:
             case "strip", ():
                 return FunctionCall("trim", (value,))
             case "startswith", (Literal(str(part)),):
-                start = FunctionCall("substring", (value, Literal(0), Literal(len(part))))
-                return _of_text(Comparison("=", start, Literal(part)), start)
-            case "endswith", (Literal(str(part)),) if part:
-                end = FunctionCall("substring", (value, Literal(-len(part))))
-                return _of_text(Comparison("=", end, Literal(part)), end)
+                return _of_text(_matches(value, f"{escape_glob(part)}*"), value)
+            case "endswith", (Literal(str(part)),):
+                return _of_text(_matches(value, f"*{escape_glob(part)}"), value)
         return self.unknown
 
     def compared(self, node: ast.Compare) -> Term:
@@ -266,8 +265,10 @@ class _Conditions:
                 return _negated(self.comparison(ast.Eq(), left, right))
             case ast.NotIn():
                 return _excluded(self.comparison(ast.In(), left, right))
-            case ast.In() if isinstance(left, Literal) and isinstance(
-                right, DataPath | FunctionCall
+            case ast.In() if (
+                isinstance(left, Literal)
+                and isinstance(left.value, str)
+                and (isinstance(right, DataPath | FunctionCall))
             ):
                 shaped = isinstance(right, FunctionCall) and right.function in _OF_TEXTS
                 if shaped:
@@ -301,7 +302,14 @@ def _equal(left: Term, right: Term) -> Term:
         return Literal(bool(left.value == right.value))
     if right == _NOTHING:
         return Logic("or", (Negation(Exists(left)), Comparison("=", left, right)))
+    if isinstance(left, DataPath) and isinstance(right, DataPath):
+        left, right = (Choose(Exists(each), each, _NOTHING) for each in (left, right))
+        return Comparison("=", left, right)
     return _of_text(Comparison("=", left, right, _kind(left, right)), left)
+
+
+def _matches(value: Term, pattern: str) -> Term:
+    return FunctionCall("matches", (value, Literal(pattern)))
 
 
 def _excluded(found: Term) -> Term:

@@ -332,9 +332,23 @@ def member(value: Term, steps: tuple[Step, ...]) -> Term:
                 value = items[step]
             case FunctionCall("lookup", arguments):
                 return FunctionCall("lookup", (*arguments, *map(Literal, steps[at:])))
+            case FunctionCall("merge", (Items((older, newer)),)) if isinstance(step, str):
+                value = _merged_member(older, newer, step)
             case _:
                 return FunctionCall("lookup", (value, *map(Literal, steps[at:])))
     return value
+
+
+def _merged_member(older: Term, newer: Term, key: str) -> Term:
+    """Return the member of two merged objects: that of the newer one, if it has one."""
+    match newer:
+        case Choose(Comparison("=", FunctionCall("type")) as is_object, value, Literal({})):
+            found = member(value, (key,))
+            test: Term = Logic("and", (is_object, Exists(found)))
+        case _:
+            found = member(newer, (key,))
+            test = Exists(found)
+    return Choose(test, found, member(older, (key,)))
 
 
 def _held(value: Json, step: Step) -> Literal | None:

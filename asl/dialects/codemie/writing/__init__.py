@@ -16,7 +16,7 @@ from asl.dialects.codemie.writing import branches, tasks, transforms
 from asl.dialects.codemie.writing.approvals import approval
 from asl.dialects.codemie.writing.fields import CARRIED, REPORTED
 from asl.dialects.codemie.writing.machine import WorkflowMachine, Writers
-from asl.dialects.codemie.writing.scope import ContextScope, Places, keys_of
+from asl.dialects.codemie.writing.scope import ContextScope, Places, keys_of, without_merges
 from asl.dialects.codemie.writing.workflow import Workflow
 from asl.dialects.lowering import lower
 from asl.dialects.registry import meanings_of
@@ -83,7 +83,7 @@ def write(
     found = restored(document.value)
     if found is not None:
         return WriterResult(found, to_yaml(found), restored=True)
-    flow = lower(document.composed_value, meanings_of(document))
+    flow = without_merges(lower(document.composed_value, meanings_of(document)))
     places = Places.of(flow)
     keys = keys_of(flow, places)
     workflow = Workflow(document.composed_value, frozenset(tools), prompts, *keys)

@@ -82,6 +82,7 @@ _FUNCTIONS: Final[Mapping[str, str]] = {
 _METHODS: Final[Mapping[str, str]] = {
     "lowercase": ".lower()",
     "uppercase": ".upper()",
+    "trim": ".strip()",
     "split": ".split({})",
 }
 """Functions of a text, as methods."""
@@ -353,6 +354,8 @@ class Expressions:
 
     def included(self, value: Term, part: str, level: int, failing: bool) -> str:
         """Return the condition that a text has a part, a list an item or an object a key."""
+        if self.coerced(value):
+            self.losses.append(READ)
         said = f"{part!r} in {self.value(value, _COMPARE + 1)}"
         if failing:
             return _wrapped(said, _COMPARE, level)

@@ -1,5 +1,6 @@
 """Where the data of a machine is in the context of a run."""
 
+import dataclasses
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -11,19 +12,33 @@ from asl.dialects.terms import (
     INPUT,
     ITEM,
     RESULT,
+    Choose,
+    Comparison,
     DataPath,
     FunctionCall,
     Items,
+    Literal,
     Record,
     Step,
     Term,
     member,
+    merge,
     paths_of,
     placement,
     replace,
 )
 
-__all__ = ["TASK", "ContextScope", "Places", "is_replaced", "key_of", "keys_of", "keys_written"]
+__all__ = [
+    "TASK",
+    "ContextScope",
+    "Places",
+    "is_merged",
+    "is_replaced",
+    "key_of",
+    "keys_of",
+    "keys_written",
+    "without_merges",
+]
 
 Steps: TypeAlias = tuple[Step, ...]
 TASK: Final = "task"
@@ -87,6 +102,42 @@ def _paths(flow: Flow) -> Iterator[DataPath]:
         conditions = [each.condition for each in step.exits if each.condition is not None]
         for term in (step.input, step.output, *step.fields.values(), *conditions):
             yield from paths_of(term)
+
+
+_OBJECT: Final = Comparison("=", FunctionCall("type", (DataPath(RESULT),)), Literal("object"))
+_MERGED: Final = (
+    merge(DataPath(INPUT), DataPath(RESULT)),
+    merge(DataPath(INPUT), Choose(_OBJECT, DataPath(RESULT), Literal({}))),
+)
+"""The data behind a step whose answer is merged into it, if it is an object."""
+
+
+def is_merged(output: Term) -> bool:
+    """Whether the members of an answer become members of the data: the platform does that."""
+    return output in _MERGED
+
+
+def without_merges(flow: Flow) -> Flow:
+    """Return a flow in which an answer that is merged and has a key is only put under its key.
+
+    The platform merges the members of every answer into the context.
+    """
+    steps = {
+        name: dataclasses.replace(
+            step,
+            output=_unmerged(step.output),
+            machines={at: without_merges(inner) for at, inner in step.machines.items()},
+        )
+        for name, step in flow.steps.items()
+    }
+    return flow._replace(steps=steps)
+
+
+def _unmerged(output: Term) -> Term:
+    match output:
+        case Record(base, ((_, DataPath("result", ())),) as members) if base in _MERGED:
+            return Record(DataPath(INPUT), members)
+    return output
 
 
 def key_of(step: WorkStep) -> Steps | None:

@@ -9,7 +9,7 @@ from asl.core.values import Json
 from asl.dialects.codemie.tasks import RETRIED
 from asl.dialects.codemie.writing.expressions import Unsayable
 from asl.dialects.codemie.writing.machine import WorkflowMachine
-from asl.dialects.codemie.writing.scope import is_replaced
+from asl.dialects.codemie.writing.scope import is_merged, is_replaced
 from asl.dialects.codemie.writing.texts import Texts, unreadable
 from asl.dialects.codemie.writing.transforms import Transformation, ended, transform, writes
 from asl.dialects.lowering import WorkStep
@@ -253,7 +253,7 @@ def _is_merge(place: Placement) -> bool:
         and isinstance(value, Record)
         and value.base in (None, DataPath(INPUT))
         and all(each == DataPath(RESULT, (key,)) for key, each in value.members)
-    )
+    ) or is_merged(value)
 
 
 def _stored(machine: WorkflowMachine, step: WorkStep, place: Placement | None) -> dict[str, Json]:

@@ -1,7 +1,7 @@
 """Terms as templates of Go: in an action, as a text, as JSON, as a condition."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,8 +24,8 @@ from asl.dialects.terms import (
     Term,
     Text,
     as_text,
+    children,
     concatenate,
-    paths_of,
 )
 from asl.expr.text_matching import escape_glob, literal_pieces
 
@@ -63,6 +63,7 @@ EXPRESSIBLE: Final = frozenset(
         "substring",
         "type",
         "includes",
+        "merge",
     )
 )
 """The functions of JSONata that templates have, in values or in conditions."""
@@ -111,7 +112,7 @@ class Printer:
             return []
         holders = (
             (DataPath(path.root, path.steps[:end]), step)
-            for path in paths_of(term)
+            for path in _paths_read(term)
             for end, step in enumerate(path.steps)
         )
         asked = (each for each in holders if each[0] not in self.objects)
@@ -151,13 +152,25 @@ class Printer:
                 return f"print {' '.join(_grouped(self._operand(each)) for each in parts)}"
             case DataPath(root, steps):
                 return self._path(term, root, steps)
+            case Choose() if (defaulted := _defaulted(term)) is not None:
+                holder, key, other = defaulted
+                return self._dug(holder, key, self._argument(other))
             case FunctionCall("join", (values, separator)):
                 return f"join {self._argument(separator)} {self._argument(values)}"
             case FunctionCall(name, (value,)) if name in _FUNCTIONS:
                 return f"{_FUNCTIONS[name]} {self._argument(value)}"
+            case Choose(Exists(value), then, Literal(None)) if then == value:
+                return self._operand(value)
+            case FunctionCall("lookup", (value, Literal(str(key)))) if self.lenient:
+                return self._dug(value, key, "nil")
             case FunctionCall("lookup", (value, Literal(step))) if isinstance(step, int | str):
                 return f"index {self._argument(value)} {literal(step)}"
         raise _Unprintable
+
+    def _dug(self, holder: Term, key: str, default: str) -> str:
+        """Return the member of a value, which need not be an object, or a default."""
+        shown = self._argument(holder)
+        return f"dig {literal(key)} {default} (ternary {shown} (dict) (kindIs {_OBJECT} {shown}))"
 
     def _argument(self, term: Term) -> str:
         return _grouped(self._operand(term))
@@ -272,7 +285,7 @@ class Printer:
                 return self._pattern(self._argument(value), pattern)
             case FunctionCall("boolean", (value,)):
                 return self._tests(value, known)
-            case DataPath() | FunctionCall("lookup", _):
+            case DataPath() | FunctionCall("lookup", _) | Choose():
                 return [*self._guards(term), self._operand(term)]
         raise _Unprintable
 
@@ -379,6 +392,29 @@ class Printer:
 
 def _choices(parts: tuple[Term, ...]) -> list[Choose]:
     return [each for each in parts if isinstance(each, Choose) and each.otherwise is not None]
+
+
+def _defaulted(term: Term) -> tuple[DataPath, str, Term] | None:
+    """Return the holder and the key of a member, and what takes its place if it is missing."""
+    match term:
+        case Choose(test, DataPath(root, (*steps, str(key))) as found, other) if other is not None:
+            holder = DataPath(root, tuple(steps))
+            is_object = Comparison("=", FunctionCall("type", (holder,)), Literal("object"))
+            if test in (Exists(found), Logic("and", (is_object, Exists(found)))):
+                return holder, key, other
+    return None
+
+
+def _paths_read(term: Term) -> Iterator[DataPath]:
+    """Yield the paths within a term that lead nowhere if they are missing."""
+    defaulted = _defaulted(term)
+    if defaulted is not None:
+        yield from _paths_read(defaulted[2])
+    elif isinstance(term, DataPath):
+        yield term
+    else:
+        for each in children(term):
+            yield from _paths_read(each)
 
 
 def _lifted(text: Text, choice: Choose) -> Choose:
