@@ -71,15 +71,20 @@ _NAMES: Final = (*SERVICES, "apigateway", "http")
 """The services of optimized integrations."""
 
 
-def resource_patterns(services: Collection[str] | None) -> list[str]:
+def resource_patterns(services: Collection[str] | None, *, endpoint: bool = False) -> list[str]:
     """Return patterns of the resources of services, all of them for None.
+
+    Args:
+        services: The services, by their names in resources.
+        endpoint: Whether calls go to an endpoint of the user, so that `http` has to be named.
 
     Raises:
         AslError: A service is unknown.
     """
     names = _checked(services)
     if names is None:
-        return ["arn:*:states:::*", "arn:*:lambda:*:function:*"]
+        found = [f"arn:*:states:::{name}:*" for name in _NAMES if name != "http" or not endpoint]
+        return ["arn:*:states:::aws-sdk:*", *found, "arn:*:lambda:*:function:*"]
     optimized = {SDK_NAMES.get(name, name): name for name in _NAMES}
     return [
         *(f"arn:*:states:::aws-sdk:{name}:*" for name in names),
@@ -98,7 +103,7 @@ class Integrations:
     @property
     def patterns(self) -> list[str]:
         """Patterns of the resources that are performed."""
-        return resource_patterns(self.services)
+        return resource_patterns(self.services, endpoint=self.clients.endpoint_url is not None)
 
     def buckets(self, bound: Mapping[str, Bucket]) -> Mapping[str, Bucket]:
         """Return the bound buckets, and those of S3 for other names."""

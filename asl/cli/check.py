@@ -204,7 +204,7 @@ def _performed(settings: Mapping[str, Json]) -> list[str]:
         return []
     from asl.aws.integrations import resource_patterns
 
-    return resource_patterns(settings.get("services"))
+    return resource_patterns(settings.get("services"), endpoint="endpoint" in settings)
 
 
 def _without_repeats(reports: Iterable[Report]) -> list[Report]:

@@ -399,8 +399,12 @@ class _RegisteredMachines:
         if document.deployed is not None and any(":lambda:" in message for message in unbound):
             hint = "add --functions to run the functions of the template from their code"
             console.print_message(f"    {hint}", style="yellow")
-        if any(":states:::" in message for message in unbound):
+        services = [message for message in unbound if ":states:::" in message]
+        if services and self.bindings.get("aws") is None:
             hint = "add --aws-endpoint URL to call an emulator of AWS, or --aws to call AWS"
+            console.print_message(f"    {hint}", style="yellow")
+        elif any(":http:" in message for message in services):
+            hint = "list http under 'services' in the section 'aws' of an agents file"
             console.print_message(f"    {hint}", style="yellow")
         return True
 

@@ -244,13 +244,26 @@ def test_activities_versions_and_aliases_are_deployed(tmp_path: Path) -> None:
             assert alias["stateMachineAliasArn"] == f"{arn}:live"
 
 
-def test_missing_services_are_named_once_with_a_hint(tmp_path: Path) -> None:
-    state = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage"}
-    states = {"A": {**state, "Next": "B"}, "B": {**state, "End": True}}
+CALL_EMULATOR = "add --aws-endpoint URL to call an emulator of AWS, or --aws to call AWS"
+LIST_HTTP = "list http under 'services' in the section 'aws' of an agents file"
+
+
+@pytest.mark.parametrize(
+    ("action", "options", "hint"),
+    [
+        ("sqs:sendMessage", [], CALL_EMULATOR),
+        ("http:invoke", ["--aws-endpoint", "http://127.0.0.1:9"], LIST_HTTP),
+    ],
+)
+def test_missing_services_are_named_once_with_a_hint(
+    tmp_path: Path, action: str, options: list[str], hint: str
+) -> None:
+    resource = f"arn:aws:states:::{action}"
+    states = {
+        "A": {"Type": "Task", "Resource": resource, "Next": "B"},
+        "B": {"Type": "Task", "Resource": resource, "End": True},
+    }
     (tmp_path / "send.asl.json").write_text(json.dumps({"StartAt": "A", "States": states}))
-    with server(tmp_path, "send.asl.json") as (_, lines):
+    with server(tmp_path, "send.asl.json", *options) as (_, lines):
         shown = [line.strip() for line in lines if line.startswith("    ")]
-        assert shown[:2] == [
-            "no handler for the resource 'arn:aws:states:::sqs:sendMessage' is registered",
-            "add --aws-endpoint URL to call an emulator of AWS, or --aws to call AWS",
-        ]
+        assert shown[:2] == [f"no handler for the resource {resource!r} is registered", hint]
