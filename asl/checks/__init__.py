@@ -92,7 +92,7 @@ def check(
     workflows: Collection[str] | None = None,
     for_run: bool = False,
     ignore_blocks: bool = False,
-    express: bool = False,
+    express: bool | None = None,
 ) -> Report:
     """Check a document against every rule.
 
@@ -108,7 +108,8 @@ def check(
         for_run: Report features that this version does not execute (EXEC-...) as errors instead
             of information.
         ignore_blocks: Report agent blocks that are not executed as warnings, also with *strict*.
-        express: Check an express workflow, in the profile `aws`.
+        express: Whether to check an express workflow, in the profile `aws`; None for what the
+            document says.
 
     Returns:
         All findings with their places.
@@ -120,7 +121,7 @@ def check(
         profile,
         agents,
         resources,
-        express,
+        document.express if express is None else express,
         workflows,
         document.name,
         _heads(document),

@@ -48,7 +48,7 @@ class CheckSettings(TypedDict):
     """Options of a check."""
 
     strict: bool
-    express: bool
+    express: bool | None
 
 
 @click.command("check")
@@ -79,7 +79,11 @@ class CheckSettings(TypedDict):
     multiple=True,
     help="Declare a workflow that may be started; warn about others.",
 )
-@click.option("--express", is_flag=True, help="Check as an Express Workflow (with --profile aws).")
+@click.option(
+    "--express",
+    is_flag=True,
+    help="Check as an Express Workflow (with --profile aws), also if the document does not say.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def check_command(
     documents: tuple[str, ...],
@@ -121,7 +125,7 @@ def check_command(
     missing = []
     checked = set(documents)
     names: BoundNames = {"bound": bound, "workflows": startable}
-    settings: CheckSettings = {"strict": strict, "express": express}
+    settings: CheckSettings = {"strict": strict, "express": express or None}
     for name in documents:
         try:
             for file, found in _read_files(name, origin, name in folders):

@@ -378,12 +378,12 @@ class _RegisteredMachines:
 
     async def _register(self, document: Document) -> bool:
         """Register one state machine; return whether it is valid."""
-        service, report = self.service, check(document, profile="aws", express=document.express)
+        service, report = self.service, check(document, profile="aws")
+        if not (report.ok or document.express):  # only AWS has express workflows
+            service, report = self._native, check(document)
         if not report.ok:
-            service, native = self._native, check(document)
-            if not native.ok:
-                _print_report(report if document.express else native)
-                return False
+            _print_report(report)
+            return False
         name = document.deployed or document.name
         arn = await self._put(service, name, document)
         if document.qualifiers:

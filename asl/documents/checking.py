@@ -26,7 +26,7 @@ def check(
     resources: Collection[str] | None = None,
     workflows: Collection[str] | None = None,
     tools: Collection[str] | None = None,
-    express: bool = False,
+    express: bool | None = None,
 ) -> Report:
     """Check a document and return all errors, warnings and remarks.
 
@@ -40,7 +40,8 @@ def check(
         resources: The same for resources.
         workflows: The same for workflows.
         tools: Names of the bound tools and servers, for agents that the document defines.
-        express: Whether to check for an express execution; False by default.
+        express: Whether to check for an express execution; None for what the document says, such
+            as a template.
 
     Returns:
         A report with the diagnostics in the order of the document; `report.ok` if it has no error.

@@ -56,7 +56,7 @@ def check_bound(
     workflows: Collection[str] | None,
     tools: Collection[str],
     strict: bool = False,
-    express: bool = False,
+    express: bool | None = None,
 ) -> tuple[Report, Report]:
     """Check a document, and what it asks of its agents.
 
@@ -68,7 +68,7 @@ def check_bound(
         workflows: Names of the bound workflows; None to check no names.
         tools: Names of the tools and servers that are bound.
         strict: Whether warnings are errors; False by default.
-        express: Whether to check for an express execution; False by default.
+        express: Whether to check for an express execution; None for what the document says.
 
     Returns:
         The report of the document, and that of `check_definitions`.

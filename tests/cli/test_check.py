@@ -243,6 +243,37 @@ def test_express_option(asl: Asl, folder: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (
+            "template.yaml",
+            "Resources: {{M: {{Type: 'AWS::Serverless::StateMachine', Properties: "
+            "{{Type: {kind}, Definition: {job}}}}}}}",
+        ),
+        (
+            "template.json",
+            '{{"Resources": {{"M": {{"Type": "AWS::StepFunctions::StateMachine", "Properties": '
+            '{{"StateMachineType": "{kind}", "Definition": {job}}}}}}}}}',
+        ),
+        (
+            "main.tf",
+            'resource "aws_sfn_state_machine" "m" {{\n  type = "{kind}"\n  definition = <<EOT\n'
+            "{job}\nEOT\n}}",
+        ),
+        (
+            "serverless.yml",
+            "service: s\nstepFunctions:\n  stateMachines:\n    m: {{type: {kind}, "
+            "definition: {job}}}",
+        ),
+    ],
+)
+def test_the_type_of_a_template_decides(asl: Asl, folder: Path, file: str, text: str) -> None:
+    for kind, code in (("STANDARD", 0), ("EXPRESS", 3)):
+        (folder / file).write_text(text.format(kind=kind, job=json.dumps(JOB)))
+        assert asl("check", file, "--profile", "aws").exit_code == code
+
+
 def test_format_aws_prints_the_fields_of_aws(asl: Asl, folder: Path) -> None:
     """It needs --profile aws."""
     (folder / "empty.json").write_text("{}")

@@ -67,6 +67,23 @@ def send(url: str, operation: str, **request: Any) -> Any:
         return json.loads(connection.getresponse().read())
 
 
+def test_an_express_workflow_that_aws_refuses_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "template.yaml").write_text(
+        TEMPLATE.replace(
+            "Type: Pass,", 'Type: Task, Resource: "arn:aws:states:::ecs:runTask.sync",'
+        )
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "asl", "serve", "--port", "0", "template.yaml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 3
+    assert "an express workflow does not support '.sync'" in done.stderr
+
+
 def test_the_state_machines_of_a_template_are_registered_and_kept_in_a_store(
     tmp_path: Path,
 ) -> None:

@@ -70,7 +70,8 @@ class TerraformTemplate:
             Evaluator(self.folder, context),
             HclScope(self.source).extend(names),
         )
-        return str(evaluator.value(node, scope).value) == "EXPRESS"
+        kind = evaluator.value(node, scope).value
+        return isinstance(kind, TrackedText) and kind.string == "EXPRESS"
 
     def qualifiers(self, name: str, context: ReadContext) -> tuple[str, ...]:
         """Return the version of a state machine that is published, and its aliases."""
