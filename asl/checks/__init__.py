@@ -13,7 +13,7 @@ from asl.checks.structure import structure
 from asl.checks.workflow import CheckedWorkflow, split_machines
 from asl.compose import compose
 from asl.core.aws_messages import SCHEMA
-from asl.core.codes import lookup
+from asl.core.codes import CODES, lookup
 from asl.core.diagnostics import (
     Finding,
     InvalidDocument,
@@ -169,6 +169,15 @@ def _is_placeholder(value: Json, pointer: str) -> bool:
     return type(found) is str and mark_opaque(found) is not found
 
 
+def _is_interval_of_platform(document: Document, found: Finding) -> bool:
+    """Whether a document was converted from a language whose platform has such an interval."""
+    if found.code != "V-RETRY-06" or found.severity is not Severity.WARNING:
+        return False
+    metadata = document.value.get("Metadata")
+    names = metadata if isinstance(metadata, dict) else ()
+    return any(CODES.of_namespace(name) is not None for name in names)
+
+
 def _found(document: Document, workflow: CheckedWorkflow) -> list[Finding]:
     """Return all findings of a document, possibly with duplicates."""
     profile = workflow.profile
@@ -184,6 +193,8 @@ def _found(document: Document, workflow: CheckedWorkflow) -> list[Finding]:
         found = (
             each for each in found if not is_about_opaque(workflow.value, each.pointer, each.at_key)
         )
+    if not profile.aws:
+        found = (each for each in found if not _is_interval_of_platform(document, each))
     if foreign:
         replaced = {lookup(each.code).replaces for each in _composing(document)}
         found = (

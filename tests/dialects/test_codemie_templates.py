@@ -131,3 +131,17 @@ def test_template_in_another_language() -> None:
     assert said.ok
     assert asl.run(said.text, {"x": "ann"}).output == {"x": "ann", "a": "Hi ANN"}
     assert [each.code for each in converted("{% for i in x %}{{ i }}{% endfor %}").losses.errors]
+
+
+@pytest.mark.parametrize(
+    "operation", ["{{ text%s }}".replace("%s", each * 5000) for each in (" ~ text", ".x", "[0]")]
+)
+def test_long_chain_of_operations_is_refused(operation: str) -> None:
+    """An operand is within the next operation."""
+    with pytest.raises(ExpressionFault, match="more than 100 operations"):
+        parse_template(operation)
+
+
+def test_long_chain_of_filters_is_refused() -> None:
+    with pytest.raises(ExpressionFault, match="more than 100 operations"):
+        parse_template("{{ text" + "| upper" * 5000 + " }}")

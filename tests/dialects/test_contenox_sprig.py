@@ -69,6 +69,8 @@ def test_function_in_a_template(template: str, shown: str) -> None:
         '{{repeat 1000000000 "ab"}}',
         "{{until 1000000000}}",
         '{{indent 1000000000 "ab"}}',
+        "{{range until 9999}}{{range until 9999}}{{end}}{{end}}",
+        '{{range until 9999}}{{title (repeat 9999 "a ")}}{{end}}',
         "{{div 1 0}}",
         '{{hasKey .word "x"}}',
         '{{b64dec "%"}}',

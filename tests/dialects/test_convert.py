@@ -1475,3 +1475,23 @@ def test_transition_to_a_missing_state_is_lost(to: str, state: Any) -> None:
     conversion = asl.convert({"StartAt": "A", "States": {"A": state}}, to)
     assert "L-TARGET" in codes(conversion)
     assert not conversion.ok
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"id": "c", "tasks": [{"id": "t", "handler": "route", "retry_on_failure": 1}]},
+        {"steps": [{"name": "a", "uses": "desk:a"}]},
+        {
+            "assistants": [{"id": "a", "system_prompt": "x"}],
+            "states": [{"id": "s", "assistant_id": "a", "next": {"state_id": "end"}}],
+        },
+    ],
+)
+def test_interval_of_a_platform_is_no_finding(document: dict[str, Any]) -> None:
+    """Its platform waits for no whole second; on AWS the document is refused as before."""
+    converted = asl.convert(document, "asl").document
+    assert "V-RETRY-06" not in {each.code for each in asl.check(converted)}
+    assert "V-RETRY-06" in {each.code for each in asl.check(converted, profile="aws")}
+    without = {key: each for key, each in converted.items() if key != "Metadata"}
+    assert "V-RETRY-06" in {each.code for each in asl.check(without)}

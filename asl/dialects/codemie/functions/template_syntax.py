@@ -32,6 +32,8 @@ __all__ = [
 
 MAX_DEPTH: Final = 40
 """Levels of blocks and of expressions."""
+MAX_OPERATIONS: Final = 100
+"""Operators, filters and members in one expression."""
 FAULT: Final = "CM-TEMPLATE"
 
 
@@ -284,6 +286,7 @@ class _ExpressionParser:
         self.start = offset
         self.at = 0
         self.depth = 0
+        self.operations = 0
         self.kind, self.token = "", ""
         self.name = ""
         """The first word of a tag."""
@@ -293,6 +296,26 @@ class _ExpressionParser:
     def offset(self) -> int:
         """Where the current token ends in the template."""
         return self.start + self.at
+
+    def operation(self, name: str, operands: tuple[Expression | None, ...]) -> TemplateOperation:
+        self.count()
+        return TemplateOperation(name, operands)
+
+    def application(
+        self,
+        kind: str,
+        name: str,
+        operands: tuple[Expression, ...],
+        named: tuple[tuple[str, Expression], ...] = (),
+    ) -> Application:
+        self.count()
+        return Application(kind, name, operands, named)
+
+    def count(self) -> None:
+        """Count an operation: each may be within the next one."""
+        self.operations += 1
+        if self.operations > MAX_OPERATIONS:
+            _fail(f"the expression has more than {MAX_OPERATIONS} operations", self.offset)
 
     def advance(self) -> None:
         match = _TOKEN.match(self.text, self.at)
@@ -347,20 +370,20 @@ class _ExpressionParser:
         while self.took("if"):
             test = self.disjunction()
             last = self.ternary() if self.took("else") else None
-            found = TemplateOperation("if", (test, found, last))
+            found = self.operation("if", (test, found, last))
         self.depth -= 1
         return found
 
     def disjunction(self) -> Expression:
         found = self.conjunction()
         while self.took("or"):
-            found = TemplateOperation("or", (found, self.conjunction()))
+            found = self.operation("or", (found, self.conjunction()))
         return found
 
     def conjunction(self) -> Expression:
         found = self.negation()
         while self.took("and"):
-            found = TemplateOperation("and", (found, self.negation()))
+            found = self.operation("and", (found, self.negation()))
         return found
 
     def negation(self) -> Expression:
@@ -368,7 +391,7 @@ class _ExpressionParser:
         while self.took("not"):
             negated = not negated
         found = self.comparison()
-        return TemplateOperation("not", (found,)) if negated else found
+        return self.operation("not", (found,)) if negated else found
 
     def comparison(self) -> Expression:
         tests: list[Expression] = []
@@ -387,8 +410,8 @@ class _ExpressionParser:
             else:
                 return found
             right = self.sum()
-            tests.append(TemplateOperation(sign, (left, right)))
-            found = tests[0] if len(tests) == 1 else TemplateOperation("and", (found, tests[-1]))
+            tests.append(self.operation(sign, (left, right)))
+            found = tests[0] if len(tests) == 1 else self.operation("and", (found, tests[-1]))
             left = right
 
     def followed_by(self, word: str) -> bool:
@@ -406,7 +429,7 @@ class _ExpressionParser:
         while self.kind == "sign" and self.token in signs:
             sign = self.token
             self.advance()
-            found = TemplateOperation(sign, (found, operand()))
+            found = self.operation(sign, (found, operand()))
         return found
 
     def sign(self) -> Expression:
@@ -418,7 +441,7 @@ class _ExpressionParser:
             signs += self.token == "-"
             self.advance()
         found = self.postfix(self.atom())
-        return TemplateOperation("-", (Constant(0), found)) if signs % 2 else found
+        return self.operation("-", (Constant(0), found)) if signs % 2 else found
 
     def applied(self, found: Expression) -> Expression:
         """Return an expression with the filters and tests behind it."""
@@ -435,7 +458,7 @@ class _ExpressionParser:
         if name not in FILTERS:
             _fail(f"there is no filter {name or self.token!r}", self.offset)
         arguments, named = self.arguments() if self.took("(") else ((), ())
-        return Application("filter", name, (value, *arguments), named)
+        return self.application("filter", name, (value, *arguments), named)
 
     def tested(self, value: Expression) -> Expression:
         negated = self.took("not")
@@ -443,8 +466,8 @@ class _ExpressionParser:
         if name not in TESTS:
             _fail(f"there is no test {name or self.token!r}", self.offset)
         arguments, _ = self.arguments() if self.took("(") else ((), ())
-        found: Expression = Application("test", name, (value, *arguments))
-        return TemplateOperation("not", (found,)) if negated else found
+        found: Expression = self.application("test", name, (value, *arguments))
+        return self.operation("not", (found,)) if negated else found
 
     def arguments(
         self,
@@ -486,9 +509,9 @@ class _ExpressionParser:
                 _fail(f"there is no method .{name}()", self.offset)
             self.advance()
             arguments, _ = self.arguments()
-            return Application("method", name, (value, *arguments))
+            return self.application("method", name, (value, *arguments))
         step: Json = int(name) if name.isdecimal() else name
-        return TemplateOperation("member", (value, Constant(step)))
+        return self.operation("member", (value, Constant(step)))
 
     def subscript(self, value: Expression) -> Expression:
         ends: list[Expression | None] = []
@@ -499,10 +522,10 @@ class _ExpressionParser:
                 break
         self.expect("]")
         if len(ends) == 1 and ends[0] is not None:
-            return TemplateOperation("member", (value, ends[0]))
+            return self.operation("member", (value, ends[0]))
         if len(ends) == 1 or len(ends) > 3:
             _fail("the subscript is not supported", self.offset)
-        return TemplateOperation("slice", (value, *ends))
+        return self.operation("slice", (value, *ends))
 
     def atom(self) -> Expression:
         kind, token = self.kind, self.token
@@ -521,9 +544,9 @@ class _ExpressionParser:
                 self.expect(")")
                 return found
             case "sign", "[":
-                return TemplateOperation("list", tuple(self.listed("]")))
+                return self.operation("list", tuple(self.listed("]")))
             case "sign", "{":
-                return TemplateOperation("dict", tuple(self.pairs()))
+                return self.operation("dict", tuple(self.pairs()))
         _fail(
             f"{token!r} is not supported here" if token else "an expression is missing", self.offset
         )

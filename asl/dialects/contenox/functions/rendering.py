@@ -34,6 +34,10 @@ MAX_LENGTH: Final = 1_000_000
 """Characters of a rendered text."""
 NODE: Final = 10
 """Steps of work for each node of a template."""
+COSTLY: Final = frozenset(
+    ("title", "untitle", "snakecase", "kebabcase", "initials", "sortAlpha", "uniq", "without")
+)
+"""Functions whose work on each character or item counts as a step."""
 MISSING: Final = object()
 
 
@@ -139,6 +143,7 @@ class _Rendering:
         if block.kind == "range":
             items = self.items(value)
             for item in items:
+                self.meter.spend(NODE)
                 self.nodes(block.body, item)
             if not items:
                 self.nodes(block.otherwise, dot)
@@ -168,6 +173,8 @@ class _Rendering:
         given = [None if each is MISSING else each for each in arguments]
         for each in given:
             self.count(each)
+            if expression.name in COSTLY and isinstance(each, str | list):
+                self.meter.spend(len(each))
         if expression.name == "join" and isinstance(given[0], str) and isinstance(given[1], list):
             self.meter.spend_bytes(len(given[0]) * len(given[1]))
         try:
