@@ -360,6 +360,8 @@ LATE = {
     "asl.executions": "executions in a store, which a run in memory lacks",
     "asl.executions.runner": "asyncio: needed by those who run what is due",
     "asl.server.access.routes": "jinja2, which only the pages need",
+    "asl.server.access.secret": "itsdangerous, of the extra server",
+    "asl.server.access.users": "starlette, of the extra server",
     "asl.server.api.application": "fastapi, which only the REST interface needs",
     "asl.server.pages.application": "jinja2, which only the pages need",
     "asl.server.access.users_file": "pydantic, where there are users",

@@ -79,6 +79,11 @@ SECTIONS = {
         "backup": _Row("maintenance", "Copy a store to a file."),
         "doctor": _Row("maintenance", "Verify the integrity of a store."),
     },
+    "Users of a service": {
+        "token": _Row("audit", "Make a token for a user of a service."),
+        "rotate-secret": _Row("audit", "Change the secret that signs sessions and links."),
+        "audit": _Row("audit", "List what users did with a service."),
+    },
     "Reference": {
         "explain": _Row("reference", "Explain a rule or an error name."),
         "schema": _Row("reference", "Print the JSON Schema of documents."),

@@ -3,7 +3,8 @@
 A channel is a function in `asl.notifiers.channels` and a row of `CHANNELS`. It takes an address
 and returns a function `(kind, request, details)`, which may be async: *kind* is `request`,
 `reminder` or `escalation`, *request* the request as approvers see it, and *details* has `time`,
-`workflow`, `execution`, and `link` if one is configured.
+`workflow`, `execution`, `link` if one is configured, and `actions` with `option` and `link` of each
+option if the notice is for one person.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,6 +1,7 @@
 """The channels `console`, `jsonl` and `apprise`, and the text of their notifications."""
 
 import sys
+from html import escape
 
 from asl.core.environment import require_extra
 from asl.core.errors import AslError
@@ -62,11 +63,23 @@ def apprise(address: str) -> Notify:
         raise AslError(f"Apprise does not support the address 'apprise:{service}://...'")
 
     async def notify(kind: str, request: dict[str, Json], details: dict[str, Json]) -> None:
-        title = _title(kind, details)
-        if not await client.async_notify(title=title, body=_body(request, details)):
+        message = {"title": _title(kind, details), "body": _body(request, details)}
+        if "actions" in details:  # apprise turns it into text for services without markup
+            message |= {"body": _html(request, details), "body_format": "html"}
+        if not await client.async_notify(**message):
             raise OSError("Apprise could not deliver the notification")
 
     return notify
+
+
+def _html(request: dict[str, Json], details: dict[str, Json]) -> str:
+    """Return the body with a button for each option, which leads to the page of the request."""
+    lines = [escape(line) for line in _body(request, details).split("\n")]
+    buttons = [
+        f'<a href="{escape(each["link"])}">[{escape(printable(each["option"]))}]</a>'
+        for each in details["actions"]
+    ]
+    return f"<p>{'<br>'.join(lines)}</p><p>{' &nbsp; '.join(buttons)}</p>"
 
 
 def _title(kind: str, details: dict[str, Json]) -> str:

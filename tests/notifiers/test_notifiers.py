@@ -376,3 +376,35 @@ def test_a_channel_gets_a_copy_of_the_request() -> None:
     (request,) = asl.run(ONE, {"t": "x"}, notify=[change, ear]).pending
     assert request["options"] == ["approve", "reject"]
     assert "workflow" in ear.heard[0][1]
+
+
+def test_apprise_sends_a_button_for_each_option() -> None:
+    """Every text of the request is escaped; services without markup get text with the link."""
+    apprise = pytest.importorskip("apprise")
+    sent: list[tuple[str, Any]] = []
+
+    @apprise.decorators.notify(on="aslbuttons")
+    def hear(body: str, title: str, notify_type: Any, *args: Any, **more: Any) -> None:
+        sent.append((body, more["body_format"]))
+
+    request = {
+        "requestId": "arn:n:/Ask@0.0",
+        "promptText": "<b>Publish</b>\n& send?",
+        "options": ["<i>yes", "no"],
+    }
+    details = {
+        "workflow": "w",
+        "execution": "n",
+        "link": "https://h/links/t",
+        "actions": [
+            {"option": each, "link": f"https://h/links/t?option={index}&x"}
+            for index, each in enumerate(request["options"])
+        ],
+    }
+    (channel,) = bind_channels("apprise:aslbuttons://")
+    asyncio.run(channel("request", request, details))
+    ((body, form),) = sent
+    assert form == "html"
+    assert "&gt; &lt;b&gt;Publish&lt;/b&gt;<br>&gt; &amp; send?" in body
+    assert "<br>https://h/links/t</p>" in body
+    assert '<a href="https://h/links/t?option=0&amp;x">[&lt;i&gt;yes]</a>' in body

@@ -19,6 +19,7 @@ from asl.notifiers import Notify, bind_channels
 from asl.server.access.principal import APPROVER, Principal
 from asl.server.access.secret import SigningSecret, serializer_of
 from asl.server.access.users import Users
+from asl.states.approval_answers import ANYTHING
 from asl.states.approval_request import request_digest
 from asl.stores.resources import (
     Resource,
@@ -197,6 +198,7 @@ def link_notices(
                 added["actions"] = [
                     {"option": each, "link": f"{link}?{urlencode({'option': each})}"}
                     for each in request["options"]
+                    if each != ANYTHING
                 ]
             return channel(kind, request, {**details, **added})
 

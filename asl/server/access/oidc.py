@@ -22,7 +22,7 @@ from asl.server.access.oidc_settings import OidcSettings, check_provider, check_
 from asl.server.access.principal import Unauthorized
 from asl.server.access.secret import SigningSecret, serializer_of
 from asl.server.access.sessions import cookies_of, set_cookie
-from asl.states.approval_answers import normalize_name
+from asl.server.access.users import is_user_name
 
 if TYPE_CHECKING:
     import httpx2
@@ -271,7 +271,7 @@ class OidcClient:
     def _user(self, claims: Mapping[str, Json]) -> str:
         name = self._settings.user_claim
         user = claims.get(name)
-        if not isinstance(user, str) or not user or normalize_name(user) != user:
+        if not isinstance(user, str) or not is_user_name(user):
             raise Unauthorized(f"the ID token has no usable name in the claim {name!r}")
         if name == "email" and claims.get("email_verified") is not True:
             raise Unauthorized("the e-mail address is not verified by the identity provider")

@@ -321,10 +321,10 @@ def _request_page(
         csrf=access.principal.csrf if link.user is None else "",
         reason_required=view.get("policy", {}).get("requireReason", False),
         is_free=ANYTHING in view["options"],
-        options=[each for each in view["options"] if each != ANYTHING],
+        options=[(each, printable(each)) for each in view["options"] if each != ANYTHING],
         chosen=chosen,
         comment=comment,
-        problem=problem,
+        problem=printable(problem),
         values=[each for each in values if each[1]],
     )
 

@@ -10,8 +10,9 @@ from hmac import compare_digest
 from typing import Final
 
 from asl.server.access.principal import Principal
+from asl.states.approval_answers import normalize_name
 
-__all__ = ["NO_USERS", "User", "Users", "hash_of", "new_token"]
+__all__ = ["NO_USERS", "User", "Users", "hash_of", "is_user_name", "new_token"]
 
 PREFIX: Final = "sha256:"
 
@@ -72,6 +73,11 @@ class Users:
 
 
 NO_USERS: Final = Users({})
+
+
+def is_user_name(name: str) -> bool:
+    """Return whether a text is a name in its normal form, without invisible characters."""
+    return bool(name) and normalize_name(name) == name
 
 
 def hash_of(token: str) -> str:

@@ -17,8 +17,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from asl.core.errors import AslError
-from asl.server.access.users import User, Users
-from asl.states.approval_answers import normalize_name
+from asl.server.access.users import User, Users, is_user_name
 
 __all__ = ["UsersFile"]
 
@@ -96,7 +95,7 @@ def _read_entries(path: str) -> Mapping[str, User]:
         place = ".".join(map(str, first["loc"]))
         raise AslError(f"{path}: {place}: {first['msg']}") from None
     for name in found:
-        if not name or normalize_name(name) != name:
+        if not is_user_name(name):
             raise AslError(f"{path}: {name!r} is no name: it is empty or has invisible characters")
     return {
         name: User(each.token, each.roles, each.projects, each.notify)
