@@ -131,3 +131,20 @@ def test_steps_are_counted_in_cycles_only() -> None:
     assert "$codemie_step" not in asl.convert(load(flow, dialect="codemie"), "asl").text
     flow["states"][1]["next"] = {"state_id": "s"}  # type: ignore[index]
     assert "$codemie_step" in asl.convert(load(flow, dialect="codemie"), "asl").text
+
+
+def test_steps_are_not_counted_before_a_cycle() -> None:
+    """A path to a cycle is shorter than the limit, unless the limit is very small."""
+
+    def counting(limit: int) -> list[str]:
+        to = {"condition": {"expression": "x > 1", "then": "b", "otherwise": "c"}}
+        nexts = {"a": to, "b": {"state_id": "c"}, "c": {"state_id": "c"}}
+        states = [{"id": name, "assistant_id": "a", "next": nexts[name]} for name in nexts]
+        flow = {"assistants": [{"id": "a", "system_prompt": "x"}], "states": states}
+        flow["recursion_limit"] = limit  # type: ignore[assignment]
+        made = asl.convert(load(flow, dialect="codemie"), "asl").document["States"]
+        limits = ("recursion_limit", "$codemie_step")
+        return [name for name in made if any(each in str(made[name]) for each in limits)]
+
+    assert counting(50) == ["c"]
+    assert counting(2) == ["a:if", "b", "c"]

@@ -43,6 +43,16 @@ class Graph:
         """Whether a state can be entered again."""
         return name in self.reachable(self.edges[name])
 
+    def counted(self, limit: int) -> set[str]:
+        """Return the states behind which a run may have entered as many states as the limit.
+
+        These are the states of cycles and those behind; before a cycle a path is short enough.
+        """
+        if self.longest <= limit:
+            return set()
+        found = self.reachable(each for each in self.states if self.is_repeated(each))
+        return found if len(self.states) - len(found) < limit else {*self.states}
+
     @cached_property
     def longest(self) -> float:
         """How many states a run can enter at most: infinitely many where transitions go round."""

@@ -71,9 +71,9 @@ class _Builder:
         self.owners: dict[str, str] = {}
         self.left = 20 * len(config.states) + 200
         limit = config.value.get("recursion_limit", RECURSION_LIMIT)
-        self.limit = limit if self.graph.longest > limit else None
-        """How many states a run may enter, None where no run can enter more."""
-        self.tasks = Tasks(config, options, self.limit)
+        self.limits = dict.fromkeys(self.graph.counted(limit), limit)
+        """How many states a run may enter, by the states behind which it may have entered them."""
+        self.tasks = Tasks(config, options, self.limits)
 
     def name(self, text: str) -> str:
         """Return a name that no other state of the whole document has."""
@@ -289,14 +289,14 @@ class _Machine:
                 state,
                 {
                     "Condition": translated(text, builder.tasks.answers.keys[state.id]),
-                    **self.counted(target),
+                    **self.counted(state, target),
                     "Next": self.target(target),
                 },
                 f"/next/{place}",
             )
             for text, target, place in state.conditions()
         ]
-        choice |= {**self.counted(state.otherwise), "Default": self.target(state.otherwise)}
+        choice |= {**self.counted(state, state.otherwise), "Default": self.target(state.otherwise)}
         if self.scope.item:
             self.builder.found(
                 "CM-PERITEM-BRANCH",
@@ -305,11 +305,12 @@ class _Machine:
             )
         return name
 
-    def counted(self, target: str) -> dict[str, Json]:
+    def counted(self, state: CodemieState, target: str) -> dict[str, Json]:
         """Return what a Choice does to hold the bound on states."""
-        if self.builder.limit is None or target == END:
+        limit = self.builder.limits.get(state.id)
+        if limit is None or target == END:
             return {}
-        return {"Output": query(f"$codemie_step({INPUT}, {self.builder.limit})")}
+        return {"Output": query(f"$codemie_step({INPUT}, {limit})")}
 
     def fork(self, state: CodemieState, heads: list[str]) -> str:
         """Build the Parallel of a state's branches; return its name."""

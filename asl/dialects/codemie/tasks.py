@@ -47,12 +47,15 @@ STORED: Final = (
 
 
 class Tasks:
-    """Builds the Tasks of a workflow; *limit* is how many states a run may enter, None if all."""
+    """Builds the Tasks of a workflow.
 
-    def __init__(self, config: Config, options: CodemieOptions, limit: int | None) -> None:
+    *limits* is how many states a run may enter, by the states behind which that is checked.
+    """
+
+    def __init__(self, config: Config, options: CodemieOptions, limits: Mapping[str, int]) -> None:
         self.config = config
         self.options = options
-        self.limit = limit
+        self.limits = limits
         self.answers = AnswerPlaces(config)
         self.findings: list[Finding] = []
 
@@ -105,7 +108,7 @@ class Tasks:
             yield "CM.ResultPointer"
         if "output_schema" in state.value:
             yield "CM.OutputSchema"
-        if self.limit is not None:
+        if state.id in self.limits:
             yield "CM.RecursionLimit"
 
     def has_policy(self, state: CodemieState) -> bool:
@@ -225,8 +228,8 @@ class Tasks:
             flags["include_in_llm_history"] = False
         if state.value.get("result_as_human_message"):
             flags["result_as_human_message"] = True
-        if self.limit is not None and self.goes_on(state):
-            flags["recursion_limit"] = self.limit
+        if state.id in self.limits and self.goes_on(state):
+            flags["recursion_limit"] = self.limits[state.id]
         if not self.config.talks:
             for flag in ("include_in_llm_history", "result_as_human_message"):
                 flags.pop(flag, None)
