@@ -268,7 +268,7 @@ class _Conditions:
             case ast.In() if (
                 isinstance(left, Literal)
                 and isinstance(left.value, str)
-                and (isinstance(right, DataPath | FunctionCall))
+                and isinstance(right, DataPath | FunctionCall)
             ):
                 shaped = isinstance(right, FunctionCall) and right.function in _OF_TEXTS
                 if shaped:

@@ -161,6 +161,8 @@ class Printer:
                 return f"{_FUNCTIONS[name]} {self._argument(value)}"
             case Choose(Exists(value), then, Literal(None)) if then == value:
                 return self._operand(value)
+            case FunctionCall("lookup", (Text(), *_)):
+                raise _Unprintable  # a text has no members
             case FunctionCall("lookup", (value, Literal(str(key)))) if self.lenient:
                 return self._dug(value, key, "nil")
             case FunctionCall("lookup", (value, Literal(step))) if isinstance(step, int | str):
