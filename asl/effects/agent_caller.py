@@ -337,7 +337,7 @@ class AgentCaller:
     ) -> Awaitable[Json]:
         if agent.has_resources:
             self.runtime.close_later(agent)
-        if options is not None and options.is_limited:
+        if options is not None and options.is_limited and not agent.limits_itself:
             return self._in_time(agent, payload, call, options)
         call.attach(self)
         return self.reach(agent, payload, call)

@@ -449,6 +449,9 @@ class Agent:
     applies_timeout: bool = False
     """Whether it applies the timeout itself: it may return an answer that arrived while no process
     ran."""
+    limits_itself: bool = False
+    """Whether it applies all limits of the state where it runs, so that the caller sets no
+    timers."""
     direct: Callable[[Json], Awaitable[Json]] | None = None
     """Synchronous shortcut of `answer` for an agent that needs only its parameters."""
     enforces_hosts: bool = False

@@ -11,7 +11,6 @@ from asl.effects.driver import Driver
 from asl.executions.execution_reader import ExecutionReader
 from asl.executions.executor import Executor
 from asl.executions.map_runs import MapRuns
-from asl.stores.backend import StoreBackend
 from asl.stores.executions import StoredExecution
 from asl.stores.session import Session, ThreadSessions
 
@@ -22,15 +21,15 @@ class StoreBase:
     """An open store.
 
     Args:
-        backend: Storage of the rows.
+        sessions: The sessions of its threads.
         clock: Clock of the executions.
         bindings: Default bindings of every execution.
     """
 
-    def __init__(self, backend: StoreBackend, clock: Clock, bindings: Bindings) -> None:
+    def __init__(self, sessions: ThreadSessions, clock: Clock, bindings: Bindings) -> None:
         check_forms(bindings)
         self.clock = clock
-        self._sessions = ThreadSessions(backend)
+        self._sessions = sessions
         self._bindings = bindings
         self._reader = ExecutionReader(self._sessions, clock.now)
         self._executor = Executor(self._reader, clock)

@@ -36,6 +36,7 @@ from asl.states.effects import ABSENT
 from asl.stores.backend import StoreBackend
 from asl.stores.executions import UNREGISTERED, ExecutionOrigin
 from asl.stores.registry import open_backend
+from asl.stores.session import ThreadSessions
 
 if TYPE_CHECKING:
     from asl.executions.runner import RunnerContext
@@ -72,7 +73,8 @@ class Store(StoreControl, StoreMaintenance):
         **bindings: Unpack[Bindings],
     ) -> None:
         refuse_unknown(Store.__init__, bindings)
-        super().__init__(open_backend(path, synchronous), resolve_clock(clock), bindings)
+        sessions = ThreadSessions(open_backend(path, synchronous))
+        super().__init__(sessions, resolve_clock(clock), bindings)
 
     def start(
         self,

@@ -1,0 +1,5 @@
+"""Executions on Temporal: a workflow runs an execution, activities call its agents.
+
+The memory of the workflow holds a store with the execution. Temporal's history makes it durable: a
+replay computes the same store again. Answers, cancellations and restarts are those of any store.
+"""

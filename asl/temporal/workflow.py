@@ -1,0 +1,208 @@
+"""The workflow that runs an execution."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from math import inf
+from typing import Final
+
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError, is_cancelled_exception
+
+from asl.bindings import ResolvedBindings
+from asl.compiler import compile_workflow
+from asl.core.errors import AslError
+from asl.core.values import Json
+from asl.documents.loading import resolve_profile
+from asl.effects.suspension import SuspensionMonitor
+from asl.engine.result import Result
+from asl.executions.approvals import record_answer
+from asl.stores.executions import ENDED, StoredExecution
+from asl.temporal.payloads import (
+    ANSWER,
+    CANCEL,
+    EXECUTION,
+    STATE,
+    TOKEN,
+    AnswerMessage,
+    CancelMessage,
+    StartMessage,
+    TokenMessage,
+    pack,
+    unpack,
+)
+from asl.temporal.remote import remote_agents
+from asl.temporal.workflow_store import WorkflowClock, WorkflowStore
+
+__all__ = ["ExecutionWorkflow"]
+
+MAX_EVENTS: Final = 4000
+"""Number of history events after which the workflow continues as a new run."""
+
+
+class _WorkflowClaim:
+    """The claim of the workflow on its execution (protocol `asl.executions.executor.Claim`)."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.suspension = SuspensionMonitor(now, inf)
+
+    def prepare(self, bound: ResolvedBindings) -> ResolvedBindings:
+        """Return bindings that call activities, and let branches wait in place."""
+        bound.services.suspension = self.suspension
+        find = remote_agents(bound.services)
+        bound.services.without_mocks = lambda: find
+        return bound._replace(find=find)
+
+    def needs(self) -> Sequence[str]:
+        """Return nothing: a call waits for a worker that has its binding."""
+        return ()
+
+
+@workflow.defn(name=EXECUTION, sandboxed=False)
+class ExecutionWorkflow:
+    """Runs one execution to its end, with its children."""
+
+    def __init__(self) -> None:
+        self.store = WorkflowStore(WorkflowClock())
+        self.name = ""
+        self._claim: _WorkflowClaim | None = None
+        self._changes = 0
+        """Number of answers so far."""
+        self._cancellation: CancelMessage | None = None
+
+    @workflow.run
+    async def run(self, start: StartMessage) -> Json:
+        """Run the execution and return its output.
+
+        Raises:
+            ApplicationError: It failed; the type is the name of the error.
+        """
+        try:
+            self._open(start)
+        except AslError as error:
+            raise _refusal(error) from None
+        try:
+            result = await self._work()
+        except BaseException as stop:
+            if not is_cancelled_exception(stop):
+                raise
+            given = self._cancellation or CancelMessage(error=None, cause=None)
+            self.store.executor.abort(self.name, given["error"], given["cause"])
+            raise
+        self._describe()
+        if result.status == "SUCCEEDED":
+            return result.output
+        raise ApplicationError(
+            result.cause or "", type=result.error or result.status, non_retryable=True
+        )
+
+    def _open(self, start: StartMessage) -> None:
+        """Create the execution, or take over the one of an earlier run.
+
+        Raises:
+            AslError: The document has errors.
+        """
+        self.name = workflow.info().workflow_id
+        if "content" in start:
+            self.store.import_execution(unpack(start["content"]))
+            return
+        program = compile_workflow(
+            start["document"], resolve_profile(start["profile"]), start["workflow"]
+        )
+        self.store.executor.record(
+            self.name, program, start["input"], start["express"], start["requestor"]
+        )
+        self.store.session.flush()
+
+    async def _work(self) -> Result:
+        """Run the execution until it ends; in between it waits for people, tokens and time."""
+        while True:
+            seen = self._changes
+            self._claim = _WorkflowClaim(self.store.clock.now)
+            executor = self.store.executor
+            result = await executor.resume(self.name, {}, True, None, self._claim)
+            self._claim = None
+            if result.status in ENDED:
+                return result
+            self._describe()
+            await self._wait(seen, result)
+
+    async def _wait(self, seen: int, result: Result) -> None:
+        """Return when there is an answer, or the time of the execution has come."""
+        times = [each for each in (result.wake, self._stored().wake) if each is not None]
+        timeout = None
+        if times:
+            timeout = timedelta(seconds=max(0.0, min(times) - self.store.clock.now()))
+        with suppress(asyncio.TimeoutError):
+            await workflow.wait_condition(lambda: self._changes != seen, timeout=timeout)
+
+    def _stored(self) -> StoredExecution:
+        return self.store.get(self.name)
+
+    def _describe(self) -> None:
+        """Show the status of the execution in the memo, for lists."""
+        stored = self._stored()
+        workflow.upsert_memo({"status": stored.status})
+
+    # Messages
+
+    @workflow.update(name=ANSWER)
+    def answer(self, message: AnswerMessage) -> Json:
+        """Record an answer to a request; return the record, None while more are needed.
+
+        Raises:
+            ApplicationError: The answer is refused.
+        """
+        try:
+            record = record_answer(
+                self.store.session, message["request"], message["answer"], message["given"]
+            )
+        except AslError as refusal:
+            raise _refusal(refusal) from None
+        self._arrived(message["request"])
+        return record
+
+    @workflow.update(name=TOKEN)
+    def answer_token(self, message: TokenMessage) -> None:
+        """Record an answer to a task token, or a heartbeat.
+
+        Raises:
+            ApplicationError: The token is not open.
+        """
+        tokens, token = self.store.tokens, message["token"]
+        try:
+            if message.get("heartbeat"):
+                tokens.send_task_heartbeat(token)
+            elif "failure" in message:
+                tokens.send_task_failure(token, *message["failure"])
+            else:
+                tokens.send_task_success(token, message["output"])
+        except AslError as refusal:
+            raise _refusal(refusal) from None
+        self._arrived(token)
+
+    def _arrived(self, id: str) -> None:
+        """Continue the branch that waits for a request or a token."""
+        self.store.session.flush()
+        self._changes += 1
+        if self._claim is not None:
+            self._claim.suspension.wake([id])
+
+    @workflow.signal(name=CANCEL)
+    def cancel(self, message: CancelMessage) -> None:
+        """Record why the execution is cancelled; the cancellation of the workflow follows."""
+        self._cancellation = message
+
+    @workflow.query(name=STATE)
+    def state(self) -> str:
+        """Return the packed execution."""
+        (content,) = self.store.export([self.name])
+        return pack(content)
+
+
+def _refusal(error: AslError) -> ApplicationError:
+    """Return the failure for an error of ours."""
+    return ApplicationError(str(error), type=type(error).__name__, non_retryable=True)

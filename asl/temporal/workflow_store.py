@@ -1,0 +1,88 @@
+"""The store in the memory of a workflow: one execution with its children, on the workflow's clock.
+
+Workflow code runs in any thread, one at a time, so a single session serves all of them.
+"""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop
+
+from temporalio import workflow
+
+from asl.core.errors import AslError
+from asl.executions.base import StoreBase
+from asl.executions.executor import Executor
+from asl.executions.store import Store
+from asl.stores.memory import MemoryBackend, MemoryConnection
+from asl.stores.session import Session, ThreadSessions
+
+__all__ = ["WorkflowClock", "WorkflowStore"]
+
+
+class WorkflowClock:
+    """The time of a workflow (protocol `asl.effects.clock.Clock`)."""
+
+    def __init__(self) -> None:
+        self.external_waits: dict[object, float] = {}
+        self._latest = 0.0
+
+    def now(self) -> float:
+        """Return the time of the workflow, its latest one while it is evicted."""
+        if workflow.in_workflow():
+            self._latest = workflow.time()
+        return self._latest
+
+    def real_begins(self) -> None:
+        """Do nothing: the clock follows the history."""
+
+    def real_ends(self) -> None:
+        """Do nothing: the clock follows the history."""
+
+    def new_event_loop(self) -> AbstractEventLoop:
+        """Refuse: the workflow is the event loop.
+
+        Raises:
+            AslError: Always.
+        """
+        raise AslError("an execution in a workflow runs on its event loop")
+
+
+class _SharedConnection(MemoryConnection):
+    """A connection that any thread may use, one after the other."""
+
+    is_usable = True
+
+
+class _WorkflowBackend(MemoryBackend):
+    """Rows in the memory of a workflow."""
+
+    place = "the workflow"
+
+    def connect(self) -> MemoryConnection:
+        """Return a connection for all threads."""
+        return _SharedConnection(self._shared)
+
+
+class _SharedSession(ThreadSessions):
+    """The only session of a store, for all threads."""
+
+    def __init__(self, backend: MemoryBackend) -> None:
+        super().__init__(backend)
+        self._only = Session(backend.connect(), backend.place)
+
+    @property
+    def session(self) -> Session:
+        """The session."""
+        return self._only
+
+
+class WorkflowStore(Store):
+    """The store of one execution and its children, in the memory of a workflow."""
+
+    def __init__(self, clock: WorkflowClock) -> None:
+        StoreBase.__init__(self, _SharedSession(_WorkflowBackend()), clock, {})
+
+    @property
+    def executor(self) -> Executor:
+        """Runs the execution."""
+        return self._executor
