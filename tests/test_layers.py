@@ -53,6 +53,7 @@ LAYERS = {
     "asl.conformance": 9,
     "asl.mcp_server": 9,
     "asl.server": 9,
+    "asl.temporal": 9,
     "asl.cli": 10,
     "asl.__main__": 10,
 }
@@ -89,6 +90,7 @@ MAY_BE_HEAVY = {
     },
     "asl.mcp_server": {"asyncio"},
     "asl.cli.mcp": {"asyncio"},
+    "asl.temporal": {"asyncio"},
     "asl.server": {"asyncio", "pydantic", "tomllib"},
     "asl.executions.runner": {"asyncio"},
     "asl.stores.group_commit": {"asyncio"},

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from math import inf
-from typing import Final
+from typing import ClassVar, Final
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
@@ -65,7 +65,12 @@ class _WorkflowClaim:
 class ExecutionWorkflow:
     """Runs one execution to its end, with its children."""
 
+    on_start: ClassVar[Callable[[ExecutionWorkflow], object] | None] = None
+    """Receives each workflow, for those who replay a history."""
+
     def __init__(self) -> None:
+        if ExecutionWorkflow.on_start is not None:
+            ExecutionWorkflow.on_start(self)
         self.store = WorkflowStore(WorkflowClock())
         self.name = ""
         self._claim: _WorkflowClaim | None = None
