@@ -221,7 +221,11 @@ class TemporalClient:
 
 
 async def replayed_state(handle: WorkflowHandle[Any, Any]) -> str:
-    """Return the packed execution of a workflow, computed here from its history."""
+    """Return the packed execution of a workflow, computed here from its history.
+
+    Raises:
+        StoreError: It has no history.
+    """
     flows: list[ExecutionWorkflow] = []
     history = await handle.fetch_history()
     async with _watching(flows):

@@ -30,7 +30,7 @@ LONGEST: Final = timedelta(days=365)
 GRACE: Final = 10.0
 """Seconds beyond `TimeoutSeconds` after which Temporal ends a call that its worker does not end."""
 BLOCKS: Final = ("Tools", "Streaming", "Progress", "Reasoning", "Model", "Memory", "Audit")
-"""Blocks of a state that act beside its agent."""
+"""Blocks of a state that act where its agent runs."""
 
 
 class RemoteAgent(Agent):

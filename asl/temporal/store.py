@@ -271,14 +271,22 @@ class TemporalStore(Store):
         return super().execution_of(request_id)
 
     def cancel(self, name: str, cause: str | None = None, *, error: str | None = None) -> None:
-        """Abort an execution; see `asl.Store.cancel`."""
+        """Abort an execution; see `asl.Store.cancel`.
+
+        Raises:
+            AslError: It has ended.
+        """
         known = self.get(name)
         if known.status in ENDED:
             raise AslError(f"the execution {known.name!r} has ended already: {known.status}")
         self.client.cancel(known.name, CANCEL, CancelMessage(error=error, cause=cause))
 
     def delete(self, name: str) -> None:
-        """Delete an ended execution; see `asl.Store.delete`."""
+        """Delete an ended execution; see `asl.Store.delete`.
+
+        Raises:
+            AslError: It has not ended.
+        """
         known = self.get(name)
         if known.status not in ENDED:
             raise AslError(f"the execution {known.name!r} has not ended: cancel it first")
