@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, Protocol
 
 from asl.core.errors import StateError
@@ -70,6 +70,8 @@ class LiveMapRun:
         self.express = express
         self.started = started
         self.tolerance = tolerance
+        self.on_progress: Callable[[LiveMapRun], object] = _ignore
+        """Called at the end of each child."""
         self.items = StatusCounts()
         self.executions = StatusCounts()
         self.children: dict[int, ChildSummary] = {}
@@ -105,6 +107,11 @@ class LiveMapRun:
         if concurrency is not None and self._fan_out is not None:
             self._fan_out.limit = concurrency
             self._fan_out.widen()
+
+    @property
+    def limits(self) -> tuple[int, float, float | None]:
+        """The limits that `update` changes, in its order."""
+        return self.max_concurrency, self.tolerance.count, self.tolerance.percentage
 
     def count_children(self, fan: FanOut) -> FanOut:
         """Return a fan-out that counts its children here."""
@@ -160,6 +167,11 @@ class LiveMapRun:
         known = self.children.get(index)
         if known is not None:
             self.children[index] = known._replace(status=status, ended=child.now)
+        self.on_progress(self)
+
+
+def _ignore(run: LiveMapRun) -> None:
+    """Do nothing."""
 
 
 class MapRunMonitor(Protocol):

@@ -276,6 +276,7 @@ class Runner:
     def _look(self) -> None:
         """Start due executions, cancel others, and wake branches with an answer."""
         self._last_change = self.executor.session.connection.change_marker()
+        self.executor.map_runs.apply_changes()
         for each in self.workers.cancellations():
             self._cancel(each)
         if any(live.suspension.ids for live in self._live.values()):

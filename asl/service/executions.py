@@ -16,7 +16,7 @@ from asl.executions.errors import ExecutionExists, ExecutionNotRedrivable
 from asl.executions.registrations import MACHINE, VERSION, Registration, resolve_arn
 from asl.service.arns import Arn, RequestScope, parse_arn
 from asl.service.errors import ServiceError, validation_error
-from asl.service.map_runs import list_child_executions
+from asl.service.map_runs import find_child, list_child_executions
 from asl.service.pages import next_token, page_size, token_position
 from asl.service.service import (
     StatesService,
@@ -225,7 +225,12 @@ def _summary(stored: StoredExecution) -> dict[str, Json]:
 async def describe_execution(
     service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
-    """Return an execution."""
+    """Return an execution; of a child of a Map Run what its parent knows of it, without data."""
+    child = find_child(service, request["executionArn"])
+    if child is not None:
+        is_failed = child["status"] in ("FAILED", "TIMED_OUT", "ABORTED")
+        redrive = "REDRIVABLE_BY_MAP_RUN" if is_failed else "NOT_REDRIVABLE"
+        return {**child, "redriveStatus": redrive}
     stored = find_execution(service, request["executionArn"])
     answer = {**_summary(stored), **_redrive_status(stored)}
     if stored.trace_header is not None:

@@ -10,6 +10,7 @@ from asl.core.values import Json
 from asl.engine.aws_events import export_event
 from asl.engine.events import Event
 from asl.service.arns import RequestScope
+from asl.service.map_runs import find_child
 from asl.service.model import enum_values, known_members
 from asl.service.pages import next_token, page_size, token_position
 from asl.service.service import REGION, StatesService, find_execution
@@ -28,7 +29,11 @@ _HIDDEN: Final = frozenset(
 async def get_execution_history(
     service: StatesService, request: Mapping[str, Any], scope: RequestScope
 ) -> dict[str, Json]:
-    """Return a page of the history of an execution."""
+    """Return a page of the history of an execution; of a child of a Map Run begin and end."""
+    child = find_child(service, request["executionArn"])
+    if child is not None:
+        listed = _of_child(child)
+        return {"events": listed[::-1] if request.get("reverseOrder") else listed}
     stored = find_execution(service, request["executionArn"])
     events = _known_to_aws(service.store.events(stored.name))
     if stored.profile != "aws":
@@ -37,9 +42,21 @@ async def get_execution_history(
     position = token_position(request) or 0
     page, following = await read(stored.name, events, position, page_size(request))
     hides = request.get("includeExecutionData") is False
-    listed: list[Json] = [_without_data(event) if hides else event for event in page]
+    listed = [_without_data(event) if hides else event for event in page]
     token = None if following is None else next_token(request, following)
     return {"events": listed, "nextToken": token}
+
+
+def _of_child(child: Mapping[str, Any]) -> list[Json]:
+    """Return the events of a child execution that its parent knows of."""
+    begun = {"timestamp": child["startDate"], "type": "ExecutionStarted", "previousEventId": 0}
+    found: list[Json] = [{**begun, "id": 1, "executionStartedEventDetails": {}}]
+    if "stopDate" in child:
+        kind = "".join(word.capitalize() for word in child["status"].split("_"))
+        name, details = f"Execution{kind}", f"execution{kind}EventDetails"
+        ended = {"timestamp": child["stopDate"], "type": name, "previousEventId": 0}
+        found.append({**ended, "id": 2, details: {}})
+    return found
 
 
 def _known_to_aws(events: Iterable[Event]) -> Iterator[dict[str, Json]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from asl.core.values import Json
-from asl.executions.map_runs import MAP_RUN, counts_of
+from asl.executions.map_runs import LIMITS, MAP_RUN, counts_of
 from asl.service.arns import RequestScope, parse_arn
 from asl.service.errors import ServiceError, validation_error
 from asl.service.pages import page_of
@@ -14,9 +14,13 @@ from asl.service.service import StatesService, find_execution
 from asl.stores.executions import ENDED
 from asl.stores.resources import Resource, find_resource, list_resources, put_resource
 
-__all__ = ["describe_map_run", "list_child_executions", "list_map_runs", "update_map_run"]
-
-_LIMITS = ("maxConcurrency", "toleratedFailureCount", "toleratedFailurePercentage")
+__all__ = [
+    "describe_map_run",
+    "find_child",
+    "list_child_executions",
+    "list_map_runs",
+    "update_map_run",
+]
 
 
 def _find(service: StatesService, arn: str) -> Resource:
@@ -91,7 +95,7 @@ async def describe_map_run(
         "status": _status(service, run),
         "startDate": body["startDate"],
         **_stop(run),
-        **{name: body[name] or 0 for name in _LIMITS},
+        **{name: body[name] or 0 for name in LIMITS},
         "itemCounts": body["itemCounts"],
         "executionCounts": body["executionCounts"],
         "redriveCount": 0,
@@ -107,7 +111,7 @@ async def update_map_run(
         ServiceError: The request is refused.
     """
     run = _find(service, request["mapRunArn"])
-    changes = {name: request[name] for name in _LIMITS if name in request}
+    changes = {name: request[name] for name in LIMITS if name in request}
     if not changes:
         raise validation_error(
             "Must specify at least one of: maxConcurrency, toleratedFailureCount, or "
@@ -119,7 +123,7 @@ async def update_map_run(
     put_resource(service.store.session, run._replace(body={**run.body, **changes}))
     live = service.store.map_runs.live.get(run.arn)
     if live is not None:
-        live.update(*(changes.get(name) for name in _LIMITS))
+        live.update(*(changes.get(name) for name in LIMITS))
     return {}
 
 
@@ -137,25 +141,36 @@ async def list_child_executions(
             "StateMachineTypeNotSupported",
             "This operation is not supported by this type of state machine",
         )
+    wanted = request.get("statusFilter")
+    found = [each for each in _children(service, run) if wanted in (None, each["status"])]
+    page, token = page_of(request, found[::-1])
+    return {"executions": list(page), "nextToken": token}
+
+
+def _children(service: StatesService, run: Resource) -> list[dict[str, Json]]:
+    """Return what is known of the child executions of a Map Run, oldest first."""
     live = service.store.map_runs.live.get(run.arn)
     children = run.body["children"] if live is None else [*live.children.values()]
-    wanted = request.get("statusFilter")
     prefix = run.body["workflowId"].replace(":stateMachine:", ":execution:")
-    found: list[Json] = []
-    for name, status, started, ended in reversed(children):
-        if wanted in (None, status):
-            stop = {} if ended is None else {"stopDate": ended}
-            found.append(
-                {
-                    "executionArn": f"{prefix}:{name}",
-                    "stateMachineArn": run.body["workflowId"],
-                    "name": name,
-                    "status": status,
-                    "startDate": started,
-                    **stop,
-                    "mapRunArn": run.arn,
-                    "redriveCount": 0,
-                }
-            )
-    page, token = page_of(request, found)
-    return {"executions": list(page), "nextToken": token}
+    return [
+        {
+            "executionArn": f"{prefix}:{name}",
+            "stateMachineArn": run.body["workflowId"],
+            "name": name,
+            "status": status,
+            "startDate": started,
+            **({} if ended is None else {"stopDate": ended}),
+            "mapRunArn": run.arn,
+            "redriveCount": 0,
+        }
+        for name, status, started, ended in children
+    ]
+
+
+def find_child(service: StatesService, arn: str) -> dict[str, Json] | None:
+    """Return what is known of the child execution of an ARN, None for other ARNs."""
+    run_arn = arn.replace(":execution:", ":mapRun:", 1).rpartition("-")[0]
+    run = find_resource(service.store.session, run_arn)
+    if run is None or run.kind != MAP_RUN:
+        return None
+    return next((each for each in _children(service, run) if each["executionArn"] == arn), None)

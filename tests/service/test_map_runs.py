@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
+from asl.executions import Store
+from asl.service.service import StatesService
 from tests.service.test_operations import Client, refused, run
 
 FUNCTION = "arn:aws:lambda:eu-west-1:1:function:f"
@@ -58,6 +61,11 @@ def test_an_ended_run_has_its_counts_and_its_children() -> None:
         assert child["executionArn"].startswith(
             "arn:aws:states:eu-west-1:123456789012:execution:m/Each:"
         )
+        request = {"executionArn": child["executionArn"]}
+        described = await client.send("DescribeExecution", **request)
+        assert described == {**child, "redriveStatus": "REDRIVABLE_BY_MAP_RUN"}
+        events = (await client.send("GetExecutionHistory", **request))["events"]
+        assert [each["type"] for each in events] == ["ExecutionStarted", "ExecutionFailed"]
         code, _ = await refused(
             client.send("UpdateMapRun", mapRunArn=listed["mapRunArn"], maxConcurrency=1)
         )
@@ -110,3 +118,57 @@ def test_a_stopped_execution_ends_its_run() -> None:
         assert found["status"] == "ABORTED"
 
     run(test, resources={FUNCTION: wait})
+
+
+def test_a_run_that_continues_in_another_server_has_its_earlier_children(tmp_path: Path) -> None:
+    """Limits that were changed in between, or by another process, are applied."""
+    file = tmp_path / "runs.db"
+    gate = asyncio.Event()
+    done: list[Any] = []
+
+    async def wait(item: Any) -> Any:
+        if item > 2:
+            await gate.wait()
+        done.append(item)
+        return item
+
+    async def begin() -> str:
+        with Store(file, resources={FUNCTION: wait}) as store:
+            async with store.runner():
+                client = Client(StatesService(store))
+                arn = await started(client, machine(MaxConcurrency=1), [1, 2, 3, 4, 5])
+                while len(done) < 2:
+                    await asyncio.sleep(0.01)
+                (listed,) = (await client.send("ListMapRuns", executionArn=arn))["mapRuns"]
+                name = listed["mapRunArn"]
+                while (await client.send("DescribeMapRun", mapRunArn=name))["itemCounts"][
+                    "succeeded"
+                ] < 2:
+                    await asyncio.sleep(0.01)
+            return arn
+
+    async def continued(arn: str) -> None:
+        with Store(file) as other, Store(file, resources={FUNCTION: wait}) as store:
+            client, foreign = Client(StatesService(store)), Client(StatesService(other))
+            (listed,) = (await client.send("ListMapRuns", executionArn=arn))["mapRuns"]
+            name = listed["mapRunArn"]
+            children = (await foreign.send("ListExecutions", mapRunArn=name))["executions"]
+            assert [each["status"] for each in children][1:] == ["SUCCEEDED", "SUCCEEDED"]
+            async with store.runner():
+                while name not in store.map_runs.live:
+                    await asyncio.sleep(0.01)
+                await foreign.send("UpdateMapRun", mapRunArn=name, maxConcurrency=3)
+                while store.map_runs.live[name].executions.running < 3:
+                    await asyncio.sleep(0.01)
+                gate.set()
+                assert (await client.ended(arn))["status"] == "SUCCEEDED"
+            found = await foreign.send("DescribeMapRun", mapRunArn=name)
+            counts = {key: count for key, count in found["itemCounts"].items() if count}
+            assert counts == {"succeeded": 5, "total": 5}
+            children = (await foreign.send("ListExecutions", mapRunArn=name))["executions"]
+            assert len(children) == 5
+
+    arn = asyncio.run(begin())
+    gate = asyncio.Event()
+    asyncio.run(continued(arn))
+    assert done == [1, 2, 3, 4, 5]
