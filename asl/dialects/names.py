@@ -15,7 +15,6 @@ __all__ = [
     "FreshNames",
     "NameTable",
     "computed",
-    "function_of",
     "lost_integration",
     "provider_of",
     "renamed",
@@ -88,12 +87,6 @@ def computed(agent: str) -> bool:
 _FUNCTION: Final = re.compile(r"arn:[\w-]+:lambda:[^:]*:[^:]*:function:(.+)")
 
 
-def function_of(resource: str) -> str:
-    """Return what the ARN of a Lambda function calls it; anything else is a name as it is."""
-    arn = _FUNCTION.fullmatch(resource)
-    return resource if arn is None else arn[1]
-
-
 _STATES: Final = re.compile(r"arn:[\w-]+:states:[^:]*:[^:]*:(?:activity:)?(.+)")
 
 
@@ -106,8 +99,8 @@ def provider_of(resource: str) -> str:
     Returns:
         `fetch` of a function or an activity with that name, `lambda:invoke` of an integration.
     """
-    arn = _STATES.fullmatch(resource)
-    return function_of(resource) if arn is None else arn[1]
+    arn = _STATES.fullmatch(resource) or _FUNCTION.fullmatch(resource)
+    return resource if arn is None else arn[1]
 
 
 _WAIT_SUFFIXES: Final = (".sync", ".sync:2", ".waitForTaskToken")

@@ -429,3 +429,12 @@ def test_a_fallback_that_others_lead_to_is_a_state() -> None:
     states = {"C": {"Type": "Choice", "Default": "T"}, **caught()}
     states["C"]["Choices"] = [{"Variable": "$.q", "StringEquals": "x", "Next": "F"}]
     assert "F" in machine_of(written(states))["states"]
+
+
+@pytest.mark.parametrize("language", ["flujo", "codemie"])
+def test_actor_of_an_integration_has_its_name(language: str) -> None:
+    """The service and the action, without what all ARNs begin with."""
+    task = {"Type": "Task", "Resource": "arn:aws:states:::dynamodb:putItem", "End": True}
+    text = asl.convert({"StartAt": "A", "States": {"A": task}}, language).text
+    assert "dynamodb_putItem" in text
+    assert "arn_aws" not in text

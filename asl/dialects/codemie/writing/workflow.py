@@ -11,7 +11,7 @@ from asl.dialects.codemie.config import END, CodemieState
 from asl.dialects.codemie.round_trip import kept
 from asl.dialects.codemie.rules import RESERVED_IDS
 from asl.dialects.missing_values import missing_value_loss
-from asl.dialects.names import FreshNames, function_of
+from asl.dialects.names import FreshNames, provider_of
 from asl.dialects.transitions import find_cycle
 
 __all__ = ["Workflow"]
@@ -191,7 +191,7 @@ class Workflow:
 
     def stub(self, name: str, tool: bool, pointer: str) -> dict[str, Json]:
         """Return the definition of an actor from its name, and its prompt if there is one."""
-        id = self.actor_ids[tool].new(_slug(function_of(name)) or "actor")
+        id = self.actor_ids[tool].new(_slug(provider_of(name)) or "actor")
         prompt = None if tool else self.prompts.get(name)
         known = "does not define" if prompt is None else "defines only the prompt of"
         self.lost(

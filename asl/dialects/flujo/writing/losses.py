@@ -4,7 +4,7 @@ import re
 
 from asl.core.diagnostics import Finding, Severity
 from asl.dialects.flujo.blueprint import USES
-from asl.dialects.names import FreshNames, function_of
+from asl.dialects.names import FreshNames, provider_of
 
 __all__ = ["Losses"]
 
@@ -46,7 +46,7 @@ class Losses:
         if ("." in name or ":" in name) and USES.fullmatch(name):
             return name
         if name not in self.agents:
-            own = function_of(name)
+            own = provider_of(name)
             wanted = re.sub(r"\W", "_", own, flags=re.ASCII)
             if not wanted.strip("_") or wanted[0].isdigit():
                 wanted = f"agent_{wanted}"
