@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
@@ -284,3 +285,60 @@ def test_missing_services_are_named_once_with_a_hint(
     with server(tmp_path, "send.asl.json", *options) as (_, lines):
         shown = [line.strip() for line in lines if line.startswith("    ")]
         assert shown[:2] == [f"no handler for the resource {resource!r} is registered", hint]
+
+
+FAULTY = """
+Resources:
+  Run:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      Name: run
+      Definition:
+        StartAt: T
+        States: {T: {Type: Task, Resource: !GetAtt Faulty.Arn, End: true}}
+  Faulty:
+    Type: AWS::Serverless::Function
+    Properties:
+      Runtime: python3.11
+      Handler: faulty.handler
+      CodeUri: .
+      Timeout: 1
+"""
+CODE = """
+import os, time
+
+def handler(event, context):
+    print('{"not": "an answer"}', flush=True)
+    os.write(1, b"neither is this\\\\n")
+    if event == "hang":
+        time.sleep(600)
+    if event == "crash":
+        os._exit(7)
+    return "x" * (6 * 1024 * 1024 + 1) if event == "large" else event
+"""
+
+
+def test_functions_that_misbehave_leave_the_server_up(tmp_path: Path) -> None:
+    """One that prints answers as ever; one that hangs, ends or answers 6 MB fails with its error."""
+    (tmp_path / "template.yaml").write_text(FAULTY)
+    (tmp_path / "faulty.py").write_text(CODE)
+    machine = "arn:aws:states:us-east-1:111111111111:stateMachine:run"
+    with server(tmp_path, "template.yaml", "--functions") as (url, _):
+
+        def ended(event: str) -> Any:
+            started = send(url, "StartExecution", stateMachineArn=machine, input=json.dumps(event))
+            while True:
+                arn = started["executionArn"]
+                found = send(url, "DescribeExecution", executionArn=arn)
+                if found["status"] != "RUNNING":
+                    return found
+                time.sleep(0.02)
+
+        assert ended("ok")["output"] == '"ok"'
+        errors = {event: ended(event)["error"] for event in ("hang", "crash", "large")}
+        assert errors == {
+            "hang": "Sandbox.Timedout",
+            "crash": "Runtime.ExitError",
+            "large": "States.DataLimitExceeded",
+        }
+        assert ended("ok")["output"] == '"ok"'
