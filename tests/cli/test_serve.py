@@ -319,7 +319,7 @@ def handler(event, context):
 
 
 def test_functions_that_misbehave_leave_the_server_up(tmp_path: Path) -> None:
-    """One that prints answers as ever; one that hangs, ends or answers 6 MB fails with its error."""
+    """One that prints answers as ever; one that hangs, ends or answers 6 MB fails by name."""
     (tmp_path / "template.yaml").write_text(FAULTY)
     (tmp_path / "faulty.py").write_text(CODE)
     machine = "arn:aws:states:us-east-1:111111111111:stateMachine:run"
