@@ -22,6 +22,7 @@ __all__ = [
     "AnswerRefused",
     "ApprovalOutcome",
     "check_answer",
+    "check_approver",
     "normalize_name",
     "sort_items",
 ]
@@ -136,7 +137,7 @@ def check_answer(
     if "budget" in body:
         _check_amounts(answer)
     policy = body.get("policy", {})
-    _check_approver(policy, approver, answer.get("roles", []))
+    check_approver(policy, approver, answer.get("roles", []))
     if policy.get("requireReason") and not (comment and comment.strip()):
         raise AnswerRefused("a reason is required: say why in 'comment'")
     edits = _edits(body, answer.get("edited_content"))
@@ -200,7 +201,17 @@ def _check_amounts(answer: Mapping[str, Json]) -> None:
         raise AnswerRefused("'MaxTokens' is a whole number from 0")
 
 
-def _check_approver(policy: Mapping[str, Json], approver: str, roles: Json) -> None:
+def check_approver(policy: Mapping[str, Json], approver: str, roles: Json) -> None:
+    """Check that a policy allows somebody to decide.
+
+    Args:
+        policy: The policy of a request.
+        approver: Name of the approver.
+        roles: Roles of the approver.
+
+    Raises:
+        AnswerRefused: It does not.
+    """
     if type(roles) is not list or not all(type(role) is str for role in roles):
         raise AnswerRefused("'roles' is a list of names")
     if _same_person(approver, [policy.get("excludes")]):

@@ -16,7 +16,7 @@ from asl.stores.statements import PARAMETER, Insert, Select, is_set, one_of
 from asl.stores.tables import BUDGET, EXECUTION
 from asl.stores.workers import Workers, lock_of
 
-__all__ = ["TOOLS", "Holder", "StoreBudgets", "holder_of"]
+__all__ = ["TOOLS", "Holder", "StoreBudgets", "StoredBudget", "holder_of"]
 
 ENDED_ONE = Select(
     EXECUTION,
@@ -35,6 +35,20 @@ def _charged(spending: Json) -> Decimal:
     usage, _, _, *ledger = spending
     assumed = ledger[0].get("assumed", {}) if ledger else {}
     return read_usage(usage).cost + Decimal(assumed.get("MaxCost", 0))
+
+
+class StoredBudget(NamedTuple):
+    """A shared budget as it is stored.
+
+    Attributes:
+        name: `Pool NAME`, or the field of the limit and the workflow.
+        spent: The spending by the end of its part of the time window, 0 without a window.
+        reserved: Sum of the amounts that open calls and executions have reserved.
+    """
+
+    name: str
+    spent: dict[float, Decimal]
+    reserved: Decimal
 
 
 class Holder(NamedTuple):
@@ -113,6 +127,24 @@ class StoreBudgets:
         if place in session.running_locks:
             return True
         return session.connection.is_locked(place) and not Workers(session).is_fenced(top.number)
+
+    def stored(self) -> list[StoredBudget]:
+        """Return the budgets of money, by name.
+
+        Raises:
+            StoreDamaged: A budget is damaged.
+        """
+        found = []
+        for (name,) in self.session.select(NAMES):
+            if name.startswith(TOOLS):
+                continue
+            with self.session.damage_reports(f"the budget {name!r}"):
+                ((body,),) = self.session.select(FIND, name)
+                value = self.session.values.unpack(body)
+                spent = {float(part): Decimal(each) for part, each in value["spent"].items()}
+                reserved = sum((Decimal(entry[0]) for entry in value["open"].values()), ZERO)
+            found.append(StoredBudget(name, spent, reserved))
+        return sorted(found)
 
     def release_lost(self) -> Iterator[str]:
         """Release orphaned reservations and yield the names of the budgets concerned."""

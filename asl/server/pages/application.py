@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from asl.core.errors import AslError
 from asl.server.access.principal import Principal
-from asl.server.pages import execution, execution_list
+from asl.server.pages import audit, comparison, costs, documents, execution, execution_list, inbox
 from asl.server.pages.history import HistoryCache
 from asl.server.pages.rendering import render_error
 from asl.server.pages.static_files import serve_file
@@ -27,6 +27,11 @@ __all__ = ["pages_application"]
 ROUTES: Final[tuple[BaseRoute, ...]] = (
     *execution_list.ROUTES,
     *execution.ROUTES,
+    *inbox.ROUTES,
+    *documents.ROUTES,
+    *costs.ROUTES,
+    *comparison.ROUTES,
+    *audit.ROUTES,
     serve_file,
 )
 """The routes of the pages."""

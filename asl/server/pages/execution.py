@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from difflib import unified_diff
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote
 
 import orjson
 from starlette.concurrency import run_in_threadpool
@@ -16,7 +15,6 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from asl.core.diagnostics import InvalidDocument
-from asl.core.errors import AslError
 from asl.core.printable import printable, printable_json
 from asl.core.values import Json, compact
 from asl.engine.events import Event
@@ -34,9 +32,9 @@ from asl.server.actions import (
     resume_execution,
 )
 from asl.server.pages.execution_list import number_of
-from asl.server.pages.forms import field, go_to, optional_field, posted_form, reason_in
+from asl.server.pages.forms import field, go_to, json_field, optional_field, posted_form, reason_in
 from asl.server.pages.history import RunHistory, StateVisit, path_text
-from asl.server.pages.rendering import NOTES, is_fragment, render, ui_path
+from asl.server.pages.rendering import NOTES, is_fragment, quoted, render, ui_path
 from asl.server.pages.sources import graph_for, place_of_error, readable_document
 from asl.server.pages.timeline import timeline_of
 from asl.server.problems import NotFound
@@ -76,28 +74,23 @@ def history_of(request: Request, access: Access, stored: StoredExecution) -> Run
 
 
 def drawing_of(
-    graph: MachineGraph, link: str, statuses: Mapping[str, str] | None = None
+    graph: MachineGraph, link: Callable[[str], str], statuses: Mapping[str, str]
 ) -> str | None:
     """Return a graph as SVG; None for one that is too large.
 
     Args:
         graph: The graph.
-        link: Address of the page, to which the pointer of a state is added.
+        link: Returns the address of what is shown about a state, by its JSON Pointer.
         statuses: Status of each state by its JSON Pointer.
     """
     if graph.size > MOST_DRAWN:
         return None
 
     def mark(state: GraphState) -> Marking:
-        status = (statuses or {}).get(state.pointer, "")
-        return Marking(link + _quoted(state.pointer) + "#state", status, NOTES.get(status, ""))
+        status = statuses.get(state.pointer, "")
+        return Marking(link(state.pointer), status, NOTES.get(status, ""))
 
     return embedded_svg(graph, mark)
-
-
-def _quoted(text: str) -> str:
-    """Return a text as a part of an address."""
-    return quote(text, safe="")
 
 
 def difference_lines(before: Json, after: Json) -> list[tuple[str, str]] | None:
@@ -150,7 +143,7 @@ def show_execution(request: Request) -> Response:
         template = "state.html" if chosen["visit"] is not None else "execution_data.html"
         return render(request, access, template, **_frame(request, access, stored), **chosen)
     statuses = {pointer: each.status for pointer, each in history.totals.items()}
-    here = f"{ui_path(request)}/executions/{_quoted(execution_key(stored))}"
+    here = f"{ui_path(request)}/executions/{quoted(execution_key(stored))}"
     return render(
         request,
         access,
@@ -158,7 +151,9 @@ def show_execution(request: Request) -> Response:
         **_frame(request, access, stored),
         **chosen,
         **_live(access, stored, history),
-        drawing=drawing_of(history.graph, f"{here}?state=", statuses),
+        drawing=drawing_of(
+            history.graph, lambda pointer: f"{here}?state={quoted(pointer)}#state", statuses
+        ),
         size=history.graph.size,
         rows=[_row(each, stored.started) for each in history.events[:CHUNK]],
         first=0,
@@ -189,7 +184,7 @@ def _frame(request: Request, access: Access, stored: StoredExecution) -> dict[st
     return {
         "stored": stored,
         "key": execution_key(stored),
-        "here": f"{ui_path(request)}/executions/{_quoted(execution_key(stored))}",
+        "here": f"{ui_path(request)}/executions/{quoted(execution_key(stored))}",
         "is_over": stored.status in ENDED,
     }
 
@@ -421,7 +416,7 @@ async def stop(request: Request) -> Response:
     access, form = await posted_form(request, OPERATOR)
     key = request.path_params["key"]
     await run_in_threadpool(cancel_execution, access, key, reason_in(form))
-    return go_to(request, f"executions/{_quoted(key)}?done=stopped")
+    return go_to(request, f"executions/{quoted(key)}?done=stopped")
 
 
 async def redrive(request: Request) -> Response:
@@ -429,7 +424,7 @@ async def redrive(request: Request) -> Response:
     access, form = await posted_form(request, OPERATOR)
     key = request.path_params["key"]
     await run_in_threadpool(redrive_execution, access, key, reason_in(form))
-    return go_to(request, f"executions/{_quoted(key)}?done=redriven")
+    return go_to(request, f"executions/{quoted(key)}?done=redriven")
 
 
 async def resume(request: Request) -> Response:
@@ -437,7 +432,7 @@ async def resume(request: Request) -> Response:
     access, form = await posted_form(request, OPERATOR)
     key, checkpoint = request.path_params["key"], field(form, "checkpoint")
     await run_in_threadpool(resume_execution, access, key, checkpoint, reason_in(form))
-    return go_to(request, f"executions/{_quoted(key)}?done=resumed")
+    return go_to(request, f"executions/{quoted(key)}?done=resumed")
 
 
 async def fork(request: Request) -> Response:
@@ -445,7 +440,7 @@ async def fork(request: Request) -> Response:
     access, form = await posted_form(request, OPERATOR)
     key = request.path_params["key"]
     new = await run_in_threadpool(_fork, access, key, form)
-    return go_to(request, f"executions/{_quoted(execution_key(new))}?done=forked")
+    return go_to(request, f"executions/{quoted(execution_key(new))}?done=forked")
 
 
 def _fork(access: Access, key: str, form: FormData) -> StoredExecution:
@@ -453,21 +448,6 @@ def _fork(access: Access, key: str, form: FormData) -> StoredExecution:
     data = ABSENT if given is None else json_field(given, "input")
     name = optional_field(form, "name")
     return fork_execution(access, key, field(form, "at"), reason_in(form), data=data, name=name)
-
-
-def json_field(text: str, name: str) -> Json:
-    """Return the value of a field in JSON.
-
-    Raises:
-        AslError: It is no JSON; the message names line and column.
-    """
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise AslError(
-            f"the field {name!r} is not JSON: {error.msg} at line {error.lineno}, "
-            f"column {error.colno}"
-        ) from None
 
 
 async def delete(request: Request) -> Response:

@@ -5,17 +5,27 @@ from __future__ import annotations
 from hmac import compare_digest
 from typing import Final
 
+import orjson
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from asl.core.errors import AslError
+from asl.core.values import Json
 from asl.server.access.authorization import access_of
 from asl.server.access.principal import Forbidden, Principal
 from asl.server.pages.rendering import ui_path
 from asl.server.projects import Access
 
-__all__ = ["field", "go_to", "optional_field", "posted_form", "reason_in", "upload_or_field"]
+__all__ = [
+    "field",
+    "go_to",
+    "json_field",
+    "optional_field",
+    "posted_form",
+    "reason_in",
+    "upload_or_field",
+]
 
 LARGEST_PART: Final = 8 * 1024 * 1024
 """Bytes of the largest field of a form."""
@@ -72,6 +82,21 @@ def reason_in(form: FormData) -> str | None:
     if reason is not None and len(reason) > LONGEST_REASON:
         raise AslError(f"a reason has at most {LONGEST_REASON} characters")
     return reason
+
+
+def json_field(text: str, name: str) -> Json:
+    """Return the value of a field in JSON.
+
+    Raises:
+        AslError: It is no JSON; the message names line and column.
+    """
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise AslError(
+            f"the field {name!r} is not JSON: {error.msg} at line {error.lineno}, "
+            f"column {error.colno}"
+        ) from None
 
 
 async def upload_or_field(form: FormData, upload: str, name: str) -> tuple[str, str | None]:

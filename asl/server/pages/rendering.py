@@ -15,15 +15,15 @@ from starlette.responses import HTMLResponse, Response
 
 from asl.core.errors import AslError
 from asl.core.printable import printable, printable_json
-from asl.core.values import Json
-from asl.expr.times import format_timestamp
+from asl.core.values import Json, compact
+from asl.expr.times import format_timestamp, parse_timestamp, seconds_of
 from asl.server.access.principal import APPROVER, OPERATOR, Principal, Unauthorized
 from asl.server.pages.history import path_text, step_text
 from asl.server.pages.static_files import versioned
 from asl.server.projects import Access
 from asl.server.views import execution_key, request_key, short_name
 
-__all__ = ["NOTES", "is_fragment", "render", "render_error", "templates", "ui_path"]
+__all__ = ["NOTES", "is_fragment", "quoted", "render", "render_error", "templates", "ui_path"]
 
 LONGEST: Final = 200_000
 """Characters of the largest value that a page shows as a whole."""
@@ -70,13 +70,18 @@ def ui_path(request: Request) -> str:
     return quote(path.rstrip("/"))
 
 
+def quoted(text: str) -> str:
+    """Return a text as a part of an address."""
+    return quote(text, safe="")
+
+
 def is_fragment(request: Request) -> bool:
     """Return whether a script of a page asks for a part of it."""
     return "hx-request" in request.headers
 
 
 def render(
-    request: Request, access: Access, template: str, status: int = 200, **values: Any
+    request: Request, access: Access, template: str, http_status: int = 200, **values: Any
 ) -> Response:
     """Return a page.
 
@@ -84,14 +89,14 @@ def render(
         request: The request.
         access: The project and the user.
         template: Name of the template.
-        status: The HTTP status.
+        http_status: The HTTP status.
         values: Variables of the template.
     """
     principal = access.principal
     return _answer(
         request,
         template,
-        status,
+        http_status,
         project=access.project.name,
         principal=principal,
         may_operate=principal.may(OPERATOR),
@@ -136,14 +141,14 @@ def _principal(request: Request, error: AslError) -> Principal | None:
     return found
 
 
-def _answer(request: Request, template: str, status: int, **values: Any) -> Response:
+def _answer(request: Request, template: str, http_status: int, **values: Any) -> Response:
     ui = ui_path(request)
     text = (
         templates()
         .get_template(template)
         .render(ui=ui, api=f"{ui.removesuffix('/ui')}/api/v1", path=request.url.path, **values)
     )
-    return HTMLResponse(text, status, _HEADERS)
+    return HTMLResponse(text, http_status, _HEADERS)
 
 
 @cache
@@ -159,7 +164,11 @@ def templates() -> Environment:
     )
     environment.filters |= {
         "plain": _plain,
+        "visible": printable,
+        "blank": lambda text: "".join("\t" if each == "\t" else " " for each in text),
         "time": _time,
+        "stamp": lambda stamp: _time(seconds_of(parse_timestamp(stamp))),
+        "compactly": compact,
         "duration": format_duration,
         "pretty": pretty,
         "money": format_money,
@@ -168,7 +177,7 @@ def templates() -> Environment:
         "key": execution_key,
         "request_key": request_key,
         "short": short_name,
-        "segment": lambda text: quote(str(text), safe=""),
+        "segment": lambda text: quoted(str(text)),
         "query": lambda pairs: urlencode({k: v for k, v in pairs.items() if v not in (None, "")}),
     }
     environment.globals |= {

@@ -11,6 +11,7 @@ import orjson
 from asl.core.diagnostics import Diagnostic, InvalidDocument, Report
 from asl.core.document import Document
 from asl.core.pointers import escape
+from asl.core.source import Source
 from asl.dialects.conversion import part_descriptions
 from asl.documents.loading import load
 from asl.graphs.model import MachineGraph, graph_of
@@ -85,15 +86,15 @@ def readable_document(project: ServerProject, stored: StoredExecution) -> Docume
     return load(pretty, name=document.source.name, format="json", imports={})
 
 
-def numbered_lines(document: Document, report: Report | None) -> list[SourceLine]:
-    """Return the lines of a document, each with its findings."""
-    text = document.source.text or ""
+def numbered_lines(source: Source, report: Report | None) -> list[SourceLine]:
+    """Return the lines of a text, each with its findings."""
+    text = source.text or ""
     lines = [
         SourceLine(number, line[:LONGEST_LINE])
         for number, line in enumerate(text.split("\n")[:MOST_LINES], 1)
     ]
     for each in report or ():
-        known = each.line is not None and each.file == document.source.name
+        known = each.line is not None and each.file == source.name
         if known and each.line is not None and each.line <= len(lines):
             lines[each.line - 1].findings.append(each)
     return lines
@@ -111,7 +112,7 @@ def place_of_error(document: Document, visit: StateVisit) -> SourceExcerpt | Non
     place = home.locate(inner, at_key=not visit.field)
     if place.line is None:
         return None
-    lines = numbered_lines(home, None)[max(0, place.line - 1 - AROUND) : place.line + AROUND]
+    lines = numbered_lines(home.source, None)[max(0, place.line - 1 - AROUND) : place.line + AROUND]
     for each in lines:
         if each.number == place.line:
             each.caret = place.column

@@ -98,9 +98,49 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const each of document.querySelectorAll("[data-zone]")) {
     each.textContent = `Times are in ${zone}.`;
   }
+  for (const each of document.querySelectorAll("[data-script]")) each.hidden = false;
   for (const each of document.querySelectorAll("[data-stream]")) follow(each);
 });
 document.addEventListener("htmx:after:swap", () => {
   showTimes(document);
   colourGraph();
+});
+
+// Keys of the inbox: j and k go through the requests, numbers decide, c comments.
+function neighbour(step) {
+  const links = [...document.querySelectorAll("[data-request]")];
+  const focused = links.indexOf(document.activeElement);
+  const shown = links.findIndex((each) => each.hasAttribute("aria-current"));
+  const at = focused >= 0 ? focused : shown;
+  return links[Math.min(Math.max(at + step, 0), links.length - 1)];
+}
+
+document.addEventListener("keydown", (event) => {
+  if (document.querySelector(".inbox") === null) return;
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.matches("input:not([type=checkbox], [type=radio]), textarea, select")) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  if (event.key === "j" || event.key === "k") {
+    neighbour(event.key === "j" ? 1 : -1)?.focus();
+  } else if (event.key === "c") {
+    event.preventDefault();
+    document.querySelector("[data-answer] [name=comment]")?.focus();
+  } else if (/^[1-9]$/.test(event.key)) {
+    const choices = document.querySelectorAll("[data-choice]");
+    choices[Number(event.key) - 1]?.click();
+  }
+});
+
+// JSON in forms is checked while it is written.
+document.addEventListener("input", (event) => {
+  if (!event.target.matches("textarea[data-json]")) return;
+  let problem = "";
+  try {
+    if (event.target.value.trim() !== "") JSON.parse(event.target.value);
+  } catch (error) {
+    problem = `This is not JSON: ${error.message}`;
+  }
+  event.target.setCustomValidity(problem);
 });
