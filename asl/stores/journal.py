@@ -6,8 +6,10 @@ queries.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterator
+import re
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager
+from math import inf
 from typing import Any
 
 from asl.core.values import Json, encode
@@ -72,6 +74,13 @@ WAKES = Select(
     {"execution": PARAMETER, "status": one_of("open", "answered"), "wake": is_set()},
 )
 FOUND = Select(EXECUTION, ("usage", "status"), {"number": PARAMETER})
+_TOP_VISIT = re.compile(r"/[^@]*@(\d+)")
+
+
+def _top_visit(path: str) -> float:
+    """Return the visit of the top machine that a machine belongs to; infinite for the top one."""
+    found = _TOP_VISIT.match(path)
+    return inf if found is None else int(found[1])
 
 
 def _pause(session: Session, number: int, deadline: float | None) -> Iterator[Write]:
@@ -170,6 +179,8 @@ class StoreJournal(Log):
                     digests.update(self.find_requests(content[0], entries))
                     if what == "last":
                         alive.answer(where, self.outcome(content[0], entries))
+                elif what == "brief":
+                    digests.update(self._resume_brief(content[0], alive))
                 elif what != "filled":
                     alive.apply(what, where, *content)
         self.found = self.steps
@@ -198,6 +209,40 @@ class StoreJournal(Log):
             self.child_starts[path] = read_beginning(record)
             if record[0] == STRETCH and record[3] is None:
                 self.redrive_counts[path] = self._redrive_state
+
+    def brief(self) -> Json:
+        """Return what the loaded steps have led to, for a log that begins with it."""
+        return {
+            "positions": self.positions,
+            "answers": self.answers,
+            "recorded": self._of_present(self.recorded),
+            "childStarts": self._of_present(self.child_starts),
+            "redriveCounts": self._of_present(self.redrive_counts),
+            "redriveState": self._redrive_state,
+            "visits": self.visits,
+            "digests": {asked.id: asked.content_digest for asked in self.requests.values()},
+        }
+
+    def _of_present(self, by_path: Mapping[str, Json]) -> dict[str, Json]:
+        """Return the entries of machines that may still run: not of earlier visits at the top."""
+        visit = self.positions.get("", {}).get("visit", 0)
+        return {path: value for path, value in by_path.items() if _top_visit(path) >= visit}
+
+    def _resume_brief(self, brief: dict[str, Json], alive: LogCompaction) -> dict[str, str]:
+        """Apply a brief; return the digests of the requests by id."""
+        for path in sorted(brief["positions"], key=len):
+            alive.position(path, brief["positions"][path], None)
+        for key, answer in brief["answers"].items():
+            alive.answer(key, answer)
+        self.recorded.update(brief["recorded"])
+        self.child_starts.update(brief["childStarts"])
+        for path, (count, time) in brief["redriveCounts"].items():
+            self.redrive_counts[path] = count, time
+        count, time = brief["redriveState"]
+        self._redrive_state = count, time
+        self.visits = brief["visits"]
+        digests: dict[str, str] = brief["digests"]
+        return digests
 
     def program(self, document: str) -> Program:
         """Return the program of a document of the execution, by its hash."""

@@ -9,6 +9,7 @@ them and of all earlier steps.
     ["position", path, position, kept]          discards entries below the path except *kept*
     ["void", key]                               discards an answer
     ["filled", path, values]                    parameters of the included document at the path
+    ["brief", "", content]                      what earlier steps led to, instead of them
 
 Content of 64 KiB or more is `{"large": hash}`. In a record `{"entry": n}` refers to the value of
 the answer that is entry *n* of the same step. The steps of all executions share one table in the

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ from asl.stores.session import Session
 from asl.stores.statements import APPEND, PARAMETER, Insert, Select
 from asl.stores.tables import BLOB, CHECKPOINT, DOCUMENT, EXECUTION, REQUEST, STEP, Table
 
-__all__ = ["export_executions", "import_execution"]
+__all__ = ["export_executions", "import_execution", "joined_history", "with_briefs"]
 
 TABLES: Final = {EXECUTION: "number", REQUEST: "execution", CHECKPOINT: "execution"}
 """Tables with rows of executions except the steps, and the column with their number."""
@@ -102,6 +102,70 @@ def _exported(session: Session, top: int) -> dict[str, Json]:
     content["documents"] = {key: session.values.document(key) for key in sorted(documents)}
     content["large"] = {key.hex(): session.values.large(key) for key in sorted(large)}
     return content
+
+
+def with_briefs(line: Json, briefs: Mapping[int, tuple[int, Json]]) -> Json:
+    """Return an exported execution whose logs begin with what their first steps have led to.
+
+    It continues like the whole one, and has only the history after these steps.
+
+    Args:
+        line: The exported execution.
+        briefs: Number of the first steps, and their brief (`StoreJournal.brief`), by number of the
+            execution.
+    """
+    content = {key: value for key, value in line.items() if key != "sha256"}
+    executions = []
+    for rows in content["executions"]:
+        (execution,) = rows["execution"]
+        count, brief = briefs[execution["number"]]
+        chain, steps = _read(execution["chain"]), list[Json]()
+        bodies = [
+            encode([["brief", "", brief]]),
+            *(_read(body) for _, body in rows["step"][count:]),
+        ]
+        for body in bodies:
+            chain = sha256(chain + body).digest()
+            steps.append([_written(chain), _written(body)])
+        executions.append({**rows, "step": steps})
+    content["executions"] = executions
+    return {"sha256": _digest(content), **content}
+
+
+def joined_history(lines: Sequence[Json]) -> Json:
+    """Return the last of several exports of an execution, with the histories of all.
+
+    Each but the first begins with a brief (`with_briefs`).
+    """
+    content = {key: value for key, value in lines[-1].items() if key != "sha256"}
+    executions = []
+    for rows in content["executions"]:
+        (execution,) = rows["execution"]
+        parts = [_steps_of(line, execution["name"]) for line in lines]
+        bodies = [_read(body) for _, body in parts[0]]
+        bodies += [_read(body) for part in parts[1:] for _, body in part if not _is_brief(body)]
+        chain, steps = _read(execution["chain"]), list[Json]()
+        for body in bodies:
+            chain = sha256(chain + body).digest()
+            steps.append([_written(chain), _written(body)])
+        executions.append({**rows, "step": steps})
+    content["executions"] = executions
+    for part in ("documents", "large"):
+        content[part] = {key: value for line in lines for key, value in line[part].items()}
+    return {"sha256": _digest(content), **content}
+
+
+def _steps_of(line: Json, name: str) -> list[Json]:
+    for rows in line["executions"]:
+        if rows["execution"][0]["name"] == name:
+            steps: list[Json] = rows["step"]
+            return steps
+    return []
+
+
+def _is_brief(body: Json) -> bool:
+    text: bytes = _read(body)
+    return text.startswith(b'[["brief",')
 
 
 def _rows(session: Session, table: Table, number: int) -> list[Json]:

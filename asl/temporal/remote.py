@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -16,7 +16,7 @@ from asl.effects.aws_services import aws_service_agent
 from asl.effects.services import Services
 from asl.engine.agent import Agent, Call, CallbackHandler, Find
 from asl.states.calls import Target
-from asl.states.errors import RaisedError
+from asl.states.errors import RaisedError, Suspension
 from asl.temporal.payloads import CALL, CallMessage
 
 __all__ = ["RemoteAgent", "remote_agents"]
@@ -38,13 +38,17 @@ class RemoteAgent(Agent):
 
     Args:
         target: The agent or resource.
+        is_leaving: Returns whether the workflow continues as a new run, which makes the call.
         queue: Task queue of the workers that have it; None for that of the workflow.
     """
 
     needs_loop = takes_call = limits_itself = True
 
-    def __init__(self, target: Target, queue: str | None = None) -> None:
+    def __init__(
+        self, target: Target, is_leaving: Callable[[], bool], queue: str | None = None
+    ) -> None:
         self._target = target
+        self._is_leaving = is_leaving
         self._queue = queue
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
@@ -52,8 +56,11 @@ class RemoteAgent(Agent):
 
         Raises:
             StateError: The agent failed, or was not reached.
+            Suspension: The next run of the workflow makes the call.
         """
         assert call is not None
+        if self._is_leaving():
+            raise Suspension
         message = _message(self._target, payload, call)
         timeout = message["fields"].get("TimeoutSeconds")
         try:
@@ -119,16 +126,20 @@ def _state_error(error: ActivityError, target: Target) -> StateError:
     return mark_usage_unknown(RaisedError("States.TaskFailed", text))
 
 
-def remote_agents(services: Services) -> Find:
+def remote_agents(services: Services, is_leaving: Callable[[], bool]) -> Find:
     """Return the function that finds the agents of an execution: activities, and AWS services that
     the execution performs itself, such as `startExecution`.
+
+    Args:
+        services: Services of the run.
+        is_leaving: As for `RemoteAgent`.
     """
     found: dict[Target, Agent] = {}
 
     def find(target: Target) -> Agent:
         if target not in found:
             agent = None if target.kind != "resource" else aws_service_agent(services, target)
-            agent = (agent or RemoteAgent(target)).bound_to(target, aws=False)
+            agent = (agent or RemoteAgent(target, is_leaving)).bound_to(target, aws=False)
             by_token = target.kind == "resource" and target.pattern == ".waitForTaskToken"
             found[target] = CallbackHandler(agent) if by_token else agent
         return found[target]

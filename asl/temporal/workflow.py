@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from math import inf
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NoReturn
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
@@ -39,6 +38,8 @@ from asl.temporal.workflow_store import WorkflowClock, WorkflowStore
 
 __all__ = ["ExecutionWorkflow"]
 
+LONG: Final = 1.0
+"""Seconds from which on a wait is one of the workflow, between two stretches of the execution."""
 MAX_EVENTS: Final = 4000
 """Number of history events after which the workflow continues as a new run."""
 
@@ -46,13 +47,14 @@ MAX_EVENTS: Final = 4000
 class _WorkflowClaim:
     """The claim of the workflow on its execution (protocol `asl.executions.executor.Claim`)."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
-        self.suspension = SuspensionMonitor(now, inf)
+    def __init__(self, now: Callable[[], float], is_leaving: Callable[[], bool]) -> None:
+        self.suspension = SuspensionMonitor(now, LONG)
+        self._is_leaving = is_leaving
 
     def prepare(self, bound: ResolvedBindings) -> ResolvedBindings:
         """Return bindings that call activities, and let branches wait in place."""
         bound.services.suspension = self.suspension
-        find = remote_agents(bound.services)
+        find = remote_agents(bound.services, self._is_leaving)
         bound.services.without_mocks = lambda: find
         return bound._replace(find=find)
 
@@ -126,14 +128,28 @@ class ExecutionWorkflow:
         """Run the execution until it ends; in between it waits for people, tokens and time."""
         while True:
             seen = self._changes
-            self._claim = _WorkflowClaim(self.store.clock.now)
+            self._claim = _WorkflowClaim(self.store.clock.now, self._is_leaving)
             executor = self.store.executor
             result = await executor.resume(self.name, {}, True, None, self._claim)
             self._claim = None
             if result.status in ENDED:
                 return result
             self._describe()
+            if self._is_leaving():
+                self._continue_as_new()
             await self._wait(seen, result)
+
+    def _is_leaving(self) -> bool:
+        """Return whether the history of this run is so long that the next effect belongs to a new
+        run.
+        """
+        info = workflow.info()
+        return info.is_continue_as_new_suggested() or info.get_current_history_length() > MAX_EVENTS
+
+    def _continue_as_new(self) -> NoReturn:
+        """Continue the execution in a new run, with its content as the input."""
+        content = self.store.brief_export(self.name)
+        workflow.continue_as_new(StartMessage(content=pack(content)))
 
     async def _wait(self, seen: int, result: Result) -> None:
         """Return when there is an answer, or the time of the execution has come."""

@@ -10,11 +10,13 @@ from asyncio import AbstractEventLoop
 from temporalio import workflow
 
 from asl.core.errors import AslError
+from asl.core.values import Json
 from asl.executions.base import StoreBase
 from asl.executions.executor import Executor
 from asl.executions.store import Store
 from asl.stores.memory import MemoryBackend, MemoryConnection
 from asl.stores.session import Session, ThreadSessions
+from asl.stores.transfer import with_briefs
 
 __all__ = ["WorkflowClock", "WorkflowStore"]
 
@@ -81,6 +83,12 @@ class WorkflowStore(Store):
 
     def __init__(self, clock: WorkflowClock) -> None:
         StoreBase.__init__(self, _SharedSession(_WorkflowBackend()), clock, {})
+
+    def brief_export(self, name: str) -> Json:
+        """Return an execution without its history so far, for another run of the workflow."""
+        (line,) = self.export([name])
+        journals = [self.reader.journal(each) for each in (self.get(name), *self.descendants(name))]
+        return with_briefs(line, {each.number: (each.steps, each.brief()) for each in journals})
 
     @property
     def executor(self) -> Executor:
