@@ -133,12 +133,22 @@ class TemporalClient:
             raise ExecutionNotFound(f"the workflow {name!r} is not an execution of documents")
         return found
 
-    def read_state(self, name: str) -> str:
-        """Return the packed execution: from a worker, or by a replay of its history."""
-        return self.run(self._state(name))
+    def list_runs(self, name: str) -> list[str]:
+        """Return the ids of the runs of a workflow, the oldest first."""
+        return self.run(self._runs(name))
 
-    async def _state(self, name: str) -> str:
-        handle = self._client.get_workflow_handle(name)
+    async def _runs(self, name: str) -> list[str]:
+        quoted = name.replace("'", "''")
+        found = self._client.list_workflows(f"WorkflowId = '{quoted}'")
+        runs = [(each.start_time, each.run_id) async for each in found]
+        return [run for _, run in sorted(runs)]
+
+    def read_state(self, name: str, run: str) -> str:
+        """Return the packed execution of a run: from a worker, or by a replay of its history."""
+        return self.run(self._state(name, run))
+
+    async def _state(self, name: str, run: str) -> str:
+        handle = self._client.get_workflow_handle(name, run_id=run)
         try:
             found: str = await asyncio.wait_for(handle.query(STATE), PATIENCE)
         except (TimeoutError, RPCError, WorkflowQueryFailedError):  # no worker, or a large answer

@@ -38,7 +38,12 @@ from asl.stores.executions import (
 )
 from asl.stores.memory import MemoryBackend
 from asl.stores.session import ThreadSessions
-from asl.stores.transfer import export_executions, import_execution
+from asl.stores.transfer import (
+    export_executions,
+    import_execution,
+    joined_history,
+    with_briefs,
+)
 from asl.temporal.addresses import parse_address
 from asl.temporal.client import TemporalClient
 from asl.temporal.payloads import (
@@ -78,6 +83,8 @@ class TemporalReader(ExecutionReader):
         self.client = client
         self._versions: dict[str, tuple[str, int]] = {}
         """Run and length of the history of each copy, by name."""
+        self._runs: dict[str, Json] = {}
+        """Exports of earlier runs."""
 
     def get(self, name: str) -> StoredExecution:
         """Return an execution by its name or its id; its copy is up to date.
@@ -107,16 +114,25 @@ class TemporalReader(ExecutionReader):
         found = self.client.describe(name)
         version = found.run_id, found.history_length
         if self._versions.get(name) != version:
-            self._replace(name, self.client.read_state(name))
+            earlier = [run for run in self.client.list_runs(name) if run != found.run_id]
+            lines = [self._ended_run(name, run) for run in earlier]
+            lines.append(unpack(self.client.read_state(name, found.run_id)))
+            self._replace(name, lines[0] if len(lines) == 1 else joined_history(lines))
             self._versions[name] = version
 
-    def _replace(self, name: str, packed: str) -> None:
+    def _ended_run(self, name: str, run: str) -> Json:
+        """Return the export of a run that no longer changes."""
+        if run not in self._runs:
+            self._runs[run] = unpack(self.client.read_state(name, run))
+        return self._runs[run]
+
+    def _replace(self, name: str, line: Json) -> None:
         """Put another copy in the place of the present one."""
         session = self.session
         known = find_execution(session, name)
         if known is not None:
             delete_executions(session, [known.number, *numbers_below(session, known.number)])
-        import_execution(session, unpack(packed))
+        import_execution(session, line)
         session.flush()
 
 
@@ -300,13 +316,26 @@ class TemporalStore(Store):
         """Restart a failed execution from its failed states; see `asl.Store.request_redrive`."""
         known = self.get(name)
         corrected = None if document is None else self._reader.compile_document(document, known)
+        before = self._briefs(known)
         self._executor.restart(known.name, prepare_redrive(self._reader, known, corrected))
-        self._restart(known.name)
+        self._restart(known, before)
 
-    def _restart(self, name: str) -> None:
-        """Start a workflow with the changed copy of an execution."""
-        (content,) = export_executions(self.session, [name], [])
-        message = StartMessage(content=pack(content), workflow=self.get(name).workflow)
+    def _briefs(self, known: StoredExecution) -> dict[int, tuple[int, Json]]:
+        """Return what the histories of an execution and its descendants have led to."""
+        executions = (known, *self.descendants(known.name))
+        journals = [self._reader.journal(each) for each in executions]
+        return {each.number: (each.steps, each.brief()) for each in journals}
+
+    def _restart(self, known: StoredExecution, briefs: dict[int, tuple[int, Json]]) -> None:
+        """Start a workflow with the changed copy of an execution.
+
+        Raises:
+            ExecutionExists: It runs again already.
+        """
+        name = known.name
+        (line,) = export_executions(self.session, [name], [])
+        content = pack(with_briefs(line, briefs))
+        message = StartMessage(content=content, workflow=known.workflow)
         if not self.client.start(name, message, again=True):
             raise ExecutionExists(f"the execution {name!r} runs again already")
 
