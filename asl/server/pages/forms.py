@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hmac import compare_digest
 from typing import Final
 
 import orjson
@@ -13,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.server.access.authorization import access_of
-from asl.server.access.principal import Forbidden, Principal
+from asl.server.access.cross_site import check_csrf
 from asl.server.pages.rendering import ui_path
 from asl.server.projects import Access
 
@@ -42,16 +41,8 @@ async def posted_form(request: Request, role: str) -> tuple[Access, FormData]:
     """
     access = access_of(request, role)
     form = await request.form(max_fields=MOST_FIELDS, max_part_size=LARGEST_PART)
-    _check_csrf(form, access.principal)
+    check_csrf(request, form, access.principal)
     return access, form
-
-
-def _check_csrf(form: FormData, principal: Principal) -> None:
-    given = form.get("csrf")
-    if principal.csrf is not None and not (
-        isinstance(given, str) and compare_digest(given.encode(), principal.csrf.encode())
-    ):
-        raise Forbidden("the form is none of your session: load its page again")
 
 
 def optional_field(form: FormData, name: str) -> str | None:
