@@ -378,6 +378,7 @@ LATE = {
     "asl.memories.redis": "redis",
     "asl.memories.sqlite": "sqlite3",
     "asl.notifiers": "rows of a table by the form of a location",
+    "asl.service.connections": "httptools, which uvicorn uses where it is installed",
     "asl.sources": "rows of a table of kinds of templates; ruamel.yaml",
     "asl.sources.templates": "documents with placeholders, and templates that hold some",
     "asl.sources.terraform": "a reader of HCL, with the functions of the language",

@@ -28,7 +28,7 @@ from asl.server.access.secret import FileSecret
 from asl.server.access.sessions import SessionRenewal
 from asl.server.access.users import NO_USERS, Users
 from asl.server.amazon import AmazonFace
-from asl.server.http import BodyLimit, SecurityHeaders
+from asl.server.http import RequestLimits, SecurityHeaders
 from asl.server.projects import DEFAULT, ServerProject, make_project
 from asl.service.http import CONCURRENCY, AwsEndpoint
 from asl.service.service import ACCOUNT, REGION
@@ -93,7 +93,7 @@ class ServerApplication(Starlette):
             middleware=[
                 Middleware(SecurityHeaders),
                 Middleware(SessionRenewal),
-                Middleware(BodyLimit),
+                Middleware(RequestLimits),
             ],
         )
 

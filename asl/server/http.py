@@ -9,10 +9,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from asl.server.problems import problem
 
-__all__ = ["BodyLimit", "SecurityHeaders"]
+__all__ = ["RequestLimits", "SecurityHeaders"]
 
 LARGEST_BODY: Final = 10 * 1024 * 1024
 """Bytes of the largest request."""
+LARGEST_HEAD: Final = 64 * 1024
+"""Bytes of all headers."""
 _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -26,8 +28,8 @@ class _TooLarge(HTTPException):
     """A body has more bytes than allowed."""
 
 
-class BodyLimit:
-    """Refuses requests with a large body, also those that do not announce its size.
+class RequestLimits:
+    """Refuses requests with large headers, several hosts, or a large body, also one without a size.
 
     Args:
         application: The application behind it.
@@ -42,6 +44,15 @@ class BodyLimit:
         """Answer a request."""
         if scope["type"] != "http":
             await self._application(scope, receive, send)
+            return
+        headers = scope["headers"]
+        if sum(len(name) + len(value) for name, value in headers) > LARGEST_HEAD:
+            detail = f"the headers have at most {LARGEST_HEAD} bytes"
+            await problem(431, "HttpError", detail)(scope, receive, send)
+            return
+        if sum(name == b"host" for name, _ in headers) > 1:
+            detail = "the header Host must be there once"
+            await problem(400, "HttpError", detail)(scope, receive, send)
             return
         size, is_answered = 0, False
 

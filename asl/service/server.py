@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from threading import Thread
 from typing import Any, Final
 
@@ -52,9 +53,19 @@ def _raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
+def _protocol() -> Any:
+    """Return the HTTP protocol: that of httptools if it is installed, else that of h11."""
+    if find_spec("httptools") is None:
+        return "h11"
+    from asl.service.connections import BoundedHttpProtocol
+
+    return BoundedHttpProtocol
+
+
 def _server(application: Any) -> uvicorn.Server:
     config = uvicorn.Config(
         application,
+        http=_protocol(),
         log_config=None,
         proxy_headers=False,  # whom to believe is a matter of the application
         access_log=False,
