@@ -93,6 +93,7 @@ MAY_BE_HEAVY = {
     "asl.temporal": {"asyncio"},
     "asl.server": {"asyncio", "pydantic", "tomllib"},
     "asl.executions.runner": {"asyncio"},
+    "asl.executions.scheduler": {"asyncio"},
     "asl.stores.group_commit": {"asyncio"},
     "asl.cli": {"click"},
     "asl.expr.jsonata.library": {"jsonata"},
