@@ -11,6 +11,7 @@ __all__ = [
     "ExecutionNotFound",
     "ExecutionNotRedrivable",
     "RequestNotFound",
+    "ScheduleNotFound",
 ]
 
 
@@ -24,6 +25,10 @@ class ExecutionExists(AslError):
 
 class RequestNotFound(AslError):
     """The store has no request of this id."""
+
+
+class ScheduleNotFound(AslError):
+    """The store has no schedule of this name."""
 
 
 class ExecutionNotRedrivable(AslError):

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from asl.core.errors import AslError
 from asl.core.values import Json
+from asl.executions.errors import ScheduleNotFound
 from asl.executions.recurrence import Recurrence, latest_between, read_recurrence
 from asl.executions.registrations import MACHINE, resolve_arn
 from asl.expr.times import format_timestamp
@@ -29,7 +30,6 @@ __all__ = [
     "CatchUp",
     "Overlap",
     "Schedule",
-    "ScheduleNotFound",
     "delete_schedule",
     "find_schedule",
     "list_schedules",
@@ -52,10 +52,6 @@ PUNCTUAL: Final = 60.0
 """Seconds up to which a start counts as in time."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 _KEYWORD: Final = re.compile(r"<aws\.scheduler\.(scheduled-time|schedule-arn|execution-id)>")
-
-
-class ScheduleNotFound(AslError):
-    """There is no schedule of a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

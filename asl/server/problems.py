@@ -19,6 +19,7 @@ from asl.executions.errors import (
     ExecutionNotFound,
     ExecutionNotRedrivable,
     RequestNotFound,
+    ScheduleNotFound,
 )
 from asl.server.access.attempts import TooManyAttempts
 from asl.server.access.links import LinkRefused
@@ -43,6 +44,7 @@ _STATUSES: Final[Mapping[type[AslError], int]] = {
     DocumentNotFound: 404,
     ExecutionNotFound: 404,
     RequestNotFound: 404,
+    ScheduleNotFound: 404,
     ExecutionExists: 409,
     ExecutionBusy: 409,
     ExecutionNotRedrivable: 409,

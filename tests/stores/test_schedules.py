@@ -14,12 +14,12 @@ pytest.importorskip("cronsim")
 
 import asl
 from asl.effects.clock import VirtualClock
+from asl.executions.errors import ScheduleNotFound
 from asl.executions.recurrence import latest_between, read_recurrence
 from asl.executions.registrations import resolve_arn
 from asl.executions.scheduler import Scheduler
 from asl.executions.schedules import (
     Schedule,
-    ScheduleNotFound,
     delete_schedule,
     find_schedule,
     list_schedules,

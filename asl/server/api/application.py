@@ -16,7 +16,7 @@ from asl import __version__
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.server.access.principal import Principal
-from asl.server.api import documents, events, executions, requests, service
+from asl.server.api import documents, events, executions, requests, schedules, service
 from asl.server.problems import problem, problem_of
 
 __all__ = ["rest_application"]
@@ -26,6 +26,7 @@ ROUTERS: Final = (
     executions.router,
     events.router,
     requests.router,
+    schedules.router,
     service.router,
 )
 """The routes of the REST interface."""

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
+
+from asl.executions.schedules import CatchUp, Overlap
 
 __all__ = [
     "AnswerBatch",
@@ -36,6 +38,7 @@ __all__ = [
     "ForkRequest",
     "Health",
     "NewExecution",
+    "NextTimes",
     "PlanResult",
     "Problem",
     "PublishRequest",
@@ -44,6 +47,9 @@ __all__ = [
     "RequestModel",
     "RequestPage",
     "ResumeRequest",
+    "ScheduleModel",
+    "SchedulePage",
+    "ScheduleRequest",
     "TokenAnswer",
     "TokenPage",
     "WhoAmI",
@@ -375,6 +381,70 @@ class FeedbackAnswer(Model):
 
     feedback_id: str
     answer: JsonValue
+
+
+# Schedules
+
+
+class ScheduleRequest(Model):
+    """A schedule to create or replace."""
+
+    document: str = Field(description="`NAME` or `NAME:VERSION` of a published document.")
+    expression: str = Field(
+        max_length=256,
+        description="`rate(5 minutes)`, `cron(0 12 * * ? *)`, `at(2027-01-31T12:00:00)` or five "
+        "fields of cron.",
+    )
+    timezone: str = Field(default="UTC", max_length=80, description="As Europe/Berlin.")
+    input: JsonValue = Field(
+        default=None,
+        description="By default `schedule` and `scheduledTime`; may contain "
+        "`<aws.scheduler.scheduled-time>`.",
+    )
+    catch_up: CatchUp = Field(
+        default="last", description="Which of the missed times are made up for."
+    )
+    catch_up_limit: int = Field(default=10, ge=1, le=1000, description="At most so many of them.")
+    overlap: Overlap = Field(
+        default="skip", description="What happens while an earlier execution runs."
+    )
+    start: AwareDatetime | None = Field(default=None, description="The earliest time.")
+    end: AwareDatetime | None = Field(default=None, description="The latest time.")
+    paused: bool = False
+
+
+class ScheduleModel(Model):
+    """A schedule and what has become of it."""
+
+    name: str
+    document: str
+    expression: str
+    timezone: str
+    input: JsonValue
+    catch_up: CatchUp
+    catch_up_limit: int
+    overlap: Overlap
+    start: str | None
+    end: str | None
+    paused: bool
+    user: str | None = Field(description="Who changed it last.")
+    created: str
+    next: str | None = Field(description="The next time; null if it is paused or over.")
+    latest: str | None = Field(description="The execution that was started last.")
+    skipped: int = Field(description="Times at which nothing was started.")
+    error: str | None = Field(description="Why the last start failed.")
+
+
+class SchedulePage(Model):
+    """All schedules."""
+
+    schedules: list[ScheduleModel]
+
+
+class NextTimes(Model):
+    """The next times of a schedule."""
+
+    times: list[str]
 
 
 # Service
