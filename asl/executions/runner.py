@@ -29,6 +29,7 @@ from asl.executions.executor import Executor
 from asl.states.calls import Target
 from asl.states.errors import Suspension
 from asl.stores.errors import StoreDamaged, StoreError
+from asl.stores.executions import MAKE_DUE
 from asl.stores.workers import LEASE, Cancellation, Workers
 
 __all__ = ["Runner"]
@@ -43,6 +44,8 @@ BEAT: Final = LEASE / 3
 """Seconds between two renewals of the lease."""
 WATCH: Final = 2.0
 """Seconds between two checks for dead workers."""
+STOPPED: Final = "a worker: the one that ran it was stopped"
+"""Need of an execution that left a runner which was stopped."""
 REST: Final = 1.0
 """Seconds until another attempt at an execution that another process holds."""
 
@@ -50,8 +53,11 @@ REST: Final = 1.0
 class _Live:
     """One execution that runs here (protocol `asl.executions.executor.Claim`)."""
 
-    def __init__(self, now: Callable[[], float], long: float) -> None:
+    def __init__(
+        self, now: Callable[[], float], long: float, is_stopping: Callable[[], bool]
+    ) -> None:
         self.suspension = SuspensionMonitor(now, long)
+        self.is_stopping = is_stopping
         self.missing_bindings: dict[str, None] = {}
         self.cancellation: Cancellation | None = None
         self.task: asyncio.Task[None] | None = None
@@ -61,10 +67,31 @@ class _Live:
         services = bound.services
         services.suspension = self.suspension
         services.on_missing = self._lack
-        find = _patient(bound.find, services.missing_binding)
+        find = self._patient(bound.find, services.missing_binding)
         inner = services.without_mocks
-        services.without_mocks = lambda: _patient(inner(), services.missing_binding)
+        services.without_mocks = lambda: self._patient(inner(), services.missing_binding)
         return bound._replace(find=find)
+
+    def _patient(
+        self, find: Find, missing: Callable[[StateError], StateError | Suspension]
+    ) -> Find:
+        """Wrap a lookup of agents: a missing agent, or the end of the runner, suspends the
+        execution.
+        """
+
+        def found(target: Target) -> Agent:
+            is_call = not (target.is_helper or target.optional)
+            if is_call and self.is_stopping():
+                self._lack(STOPPED)
+                raise Suspension
+            try:
+                return find(target)
+            except StateError as error:
+                if error.name != "States.AgentNotFound" or not is_call:
+                    raise
+                raise missing(error) from None
+
+        return found
 
     def _lack(self, what: str) -> None:
         self.missing_bindings[what] = None
@@ -72,20 +99,6 @@ class _Live:
     def needs(self) -> Sequence[str]:
         """Return the missing bindings of the execution."""
         return [*self.missing_bindings]
-
-
-def _patient(find: Find, missing: Callable[[StateError], StateError | Suspension]) -> Find:
-    """Wrap a lookup of agents: a missing agent suspends the execution."""
-
-    def found(target: Target) -> Agent:
-        try:
-            return find(target)
-        except StateError as error:
-            if error.name != "States.AgentNotFound" or target.is_helper or target.optional:
-                raise
-            raise missing(error) from None
-
-    return found
 
 
 class Runner:
@@ -135,6 +148,8 @@ class Runner:
         self._is_woken = False
         self._ended = asyncio.Event()
         self._is_stopping = False
+        self._stop_time = inf
+        """When `run` ends; executions that run then are interrupted."""
         self._last_renewal = self._last_worker_check = self._last_stuck_check = -inf
         """Times of the last lease renewal and checks for dead workers and stuck executions."""
         self._last_change: object = None
@@ -164,7 +179,7 @@ class Runner:
         self.workers.register(self.id, {"pid": os.getpid()}, self._lease_time())
         try:
             self.executor.listeners.append(self.wake)
-            while not self._is_stopping:
+            while not self._is_over():
                 self._renew()
                 self._look()
                 await self._until_something()
@@ -174,10 +189,21 @@ class Runner:
             await self._leave()
         self._raise_failure()
 
-    def stop(self) -> None:
-        """End `run`; running executions are interrupted as by the death of the process."""
+    def stop(self, grace: float = 0.0) -> None:
+        """End `run`: no execution is started, and running ones leave at their next call.
+
+        Args:
+            grace: Seconds that running calls have to end; then they are interrupted as by the death
+                of the process.
+        """
         self._is_stopping = True
+        self._stop_time = min(self._stop_time, self.clock.now() + grace)
         self._wake_up()
+
+    def _is_over(self) -> bool:
+        if not self._is_stopping:
+            return False
+        return not self._live or self.clock.now() >= self._stop_time
 
     def wake(self) -> None:
         """Make the runner poll the store now; any thread may call it."""
@@ -266,7 +292,8 @@ class Runner:
     def _next_look(self) -> float:
         now = self.clock.now()
         due = self.workers.next_wake(now)
-        times = [now + WATCH if self._polls else inf, *self._retry_times.values()]
+        times = [now + WATCH if self._polls else inf, self._stop_time]
+        times += self._retry_times.values()
         if due is not None:
             times.append(due)
         return min(times)
@@ -283,7 +310,8 @@ class Runner:
             answered = self.workers.answered_ids()
             for live in self._live.values():
                 live.suspension.wake(answered)
-        self._claim()
+        if not self._is_stopping:
+            self._claim()
 
     def _claim(self) -> None:
         now, free = self.clock.now(), self.concurrency - len(self._live)
@@ -307,7 +335,7 @@ class Runner:
     def _begin(self, number: int, name: str) -> None:
         if number in self._live or number in self._retry_times:
             return
-        live = self._live[number] = _Live(self.clock.now, LONG)
+        live = self._live[number] = _Live(self.clock.now, LONG, lambda: self._is_stopping)
         live.task = asyncio.create_task(self._run(number, name, live), name="asl-execution")
 
     def _cancel(self, request: Cancellation) -> None:
@@ -341,7 +369,9 @@ class Runner:
             logging.getLogger("asl").exception("the execution %r cannot continue", name)
             self._cannot(number, name, f"internal error: {type(error).__name__}: {error}")
         else:
-            if result.needs:
+            if STOPPED in result.needs:
+                self._hand_over(number)
+            elif result.needs:
                 self._missing_bindings[number] = [*result.needs]
             else:
                 self._missing_bindings.pop(number, None)
@@ -357,6 +387,12 @@ class Runner:
         self.workers.release(number)
         self.executor.session.flush()
         self.report(name, reason)
+
+    def _hand_over(self, number: int) -> None:
+        """Make an execution due for other runners; before that they find it by its need."""
+        self.executor.session.write(MAKE_DUE, number)
+        self.workers.put_needs(number, ())
+        self.executor.session.flush()
 
     def _aborted(self, name: str, request: Cancellation) -> None:
         with suppress(AslError):  # it has ended meanwhile
@@ -377,7 +413,9 @@ class RunnerContext:
         clock: Clock,
         concurrency: int,
         report: Callable[[str, Result | str], object] | None,
+        grace: float,
     ) -> None:
+        self._grace = grace
         self._make = partial(
             Runner, executor, bindings, clock, concurrency=concurrency, report=report
         )
@@ -398,7 +436,7 @@ class RunnerContext:
     async def __aexit__(self, *error: object) -> None:
         assert self._runner is not None
         assert self._task is not None
-        self._runner.stop()
+        self._runner.stop(self._grace)
         await self._task
 
     def __enter__(self) -> RunnerContext:
@@ -411,7 +449,7 @@ class RunnerContext:
         assert self._thread is not None
         if self._loop is not None and self._runner is not None:
             with suppress(RuntimeError):  # it has ended by itself
-                self._loop.call_soon_threadsafe(self._runner.stop)
+                self._loop.call_soon_threadsafe(self._runner.stop, self._grace)
         self._thread.join()
         if self._failure is not None:
             raise self._failure

@@ -283,5 +283,5 @@ def _key(name: str) -> str:
 
 
 def _read(session: Session, row: Resource) -> Schedule:
-    with session.reading(f"the resource {row.arn!r}"):
+    with session.damage_reports(f"the resource {row.arn!r}"):
         return Schedule(**row.body)

@@ -185,6 +185,7 @@ class Store(StoreControl, StoreMaintenance):
         *,
         concurrency: int = 100,
         report: Callable[[str, Result | str], object] | None = None,
+        grace: float = 0.0,
         **bindings: Unpack[Bindings],
     ) -> RunnerContext:
         """Return a runner of due executions, for `with` or `async with`.
@@ -195,6 +196,8 @@ class Store(StoreControl, StoreMaintenance):
             concurrency: Maximum number of concurrent executions.
             report: Called with the name of an execution and its result, or the reason why it cannot
                 continue here.
+            grace: Seconds that calls of agents have to end when the block ends; other runners make
+                those that were cut off again.
             bindings: As for `asl.run`; None for those of the store.
         """
         from asl.executions.runner import RunnerContext
@@ -202,7 +205,7 @@ class Store(StoreControl, StoreMaintenance):
         refuse_unknown(Store.runner, bindings)
         given = self._given(bindings)
         bind(given)  # raises for invalid bindings before the runner starts
-        return RunnerContext(self._executor, given, self.clock, concurrency, report)
+        return RunnerContext(self._executor, given, self.clock, concurrency, report, grace)
 
     @takes_bindings
     def run(
