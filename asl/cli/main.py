@@ -84,6 +84,14 @@ SECTIONS = {
         "rotate-secret": _Row("audit", "Change the secret that signs sessions and links."),
         "audit": _Row("audit", "List what users did with a service."),
     },
+    "Schedules and webhooks": {
+        "schedules ls": _Row("schedules", "List schedules."),
+        "schedules add": _Row("schedules", "Start executions of a document at planned times."),
+        "schedules next": _Row("schedules", "Print the next times of a schedule."),
+        "schedules pause": _Row("schedules", "Pause a schedule."),
+        "schedules resume": _Row("schedules", "Resume a schedule."),
+        "schedules rm": _Row("schedules", "Delete a schedule."),
+    },
     "Reference": {
         "explain": _Row("reference", "Explain a rule or an error name."),
         "schema": _Row("reference", "Print the JSON Schema of documents."),

@@ -27,6 +27,7 @@ from asl.cli.arguments import (
 from asl.cli.binding_options import BindingOptions, Deployment, binding_options
 from asl.cli.console import Exit
 from asl.cli.project import is_from_project
+from asl.cli.service_options import ServiceOptions, service_options
 from asl.core.diagnostics import InvalidDocument, Report
 from asl.core.document import Document
 from asl.core.environment import install_command
@@ -160,6 +161,7 @@ def _keys(
     multiple=True,
     help="Serve several stores, each as a project of its own below /projects/NAME.",
 )
+@service_options
 @access_options
 @origin_options
 @binding_options
@@ -176,6 +178,7 @@ def serve_command(
     concurrency: int,
     watch: bool,
     project_pairs: tuple[str, ...],
+    service: ServiceOptions,
     access: AccessOptions,
     origin: Origin,
     binding: BindingOptions,
@@ -212,7 +215,7 @@ def serve_command(
         age = TEMPORARY.age if keep is None else retention.age
         retention = retention._replace(age=age, express=TEMPORARY.express)
     if projects:
-        return _serve_projects(projects, address, access, concurrency, bindings, retention)
+        return _serve_projects(projects, address, access, service, concurrency, bindings, retention)
     with address.socket, _opened(store_file, bindings) as store:
         binding.record(store)
         machines = _RegisteredMachines(store, documents, origin, address.scope, bindings)
@@ -222,7 +225,7 @@ def serve_command(
         if retention != Retention():
             works.append(partial(prune_regularly, store, retention))
         where = "in a temporary store" if store_file is None else f"on {store.path}"
-        _serve({"default": store}, where, bindings, address, access, concurrency, works)
+        _serve({"default": store}, where, bindings, address, access, service, concurrency, works)
     return Exit.OK
 
 
@@ -230,6 +233,7 @@ def _serve_projects(
     projects: Mapping[str, str],
     address: ListenAddress,
     access: AccessOptions,
+    service: ServiceOptions,
     concurrency: int,
     bindings: Mapping[str, Any],
     retention: Retention,
@@ -243,7 +247,7 @@ def _serve_projects(
         if retention != Retention():
             works += [partial(prune_regularly, store, retention) for store in stores.values()]
         where = f"the projects {', '.join(stores)}"
-        _serve(stores, where, bindings, address, access, concurrency, works)
+        _serve(stores, where, bindings, address, access, service, concurrency, works)
     return Exit.OK
 
 
@@ -302,6 +306,7 @@ def _serve(
     bindings: Mapping[str, Any],
     address: ListenAddress,
     access: AccessOptions,
+    service: ServiceOptions,
     concurrency: int,
     works: list[Work],
 ) -> None:
@@ -311,7 +316,14 @@ def _serve(
     settings = access_settings(host, **access._asdict())
     serve_stores(
         stores,
-        ServerSettings(scope.account, scope.region, keys, settings, concurrency=concurrency),
+        ServerSettings(
+            scope.account,
+            scope.region,
+            keys,
+            settings,
+            concurrency=concurrency,
+            grace=service.grace,
+        ),
         bindings,
         listener,
         ready=lambda: _announce(url, where, is_open=settings.is_open),

@@ -218,6 +218,11 @@ class Runner:
             self._idle_wait.set_result(None)
 
     @property
+    def is_stopping(self) -> bool:
+        """Whether the runner was stopped, and starts nothing more."""
+        return self._is_stopping
+
+    @property
     def busy(self) -> int:
         """The number of executions that run here."""
         return len(self._live)
@@ -335,7 +340,7 @@ class Runner:
     def _begin(self, number: int, name: str) -> None:
         if number in self._live or number in self._retry_times:
             return
-        live = self._live[number] = _Live(self.clock.now, LONG, lambda: self._is_stopping)
+        live = self._live[number] = _Live(self.clock.now, LONG, lambda: self.is_stopping)
         live.task = asyncio.create_task(self._run(number, name, live), name="asl-execution")
 
     def _cancel(self, request: Cancellation) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields, replace
 from itertools import islice, takewhile
-from math import inf
+from math import floor, inf
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from asl.core.errors import AslError
@@ -188,7 +188,7 @@ def save_schedule(session: Session, schedule: Schedule, now: float) -> Schedule:
     _check(session, schedule)
     known = _found(session, schedule.name)
     if known is None:
-        made = replace(schedule, created=now, last=now)
+        made = replace(schedule, created=float(floor(now)), last=now)
     else:
         done = {name: getattr(known, name) for name in ("created", "latest", "skipped")}
         made = replace(schedule, last=now, **done)

@@ -20,6 +20,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from asl.bindings import Bindings, takes_bindings
 from asl.core.errors import AslError
 from asl.executions import Store
+from asl.executions.runner import Runner
+from asl.executions.scheduler import Scheduler
 from asl.server.access.authentication import Authenticator
 from asl.server.access.control import AccessControl, AccessSettings
 from asl.server.access.oidc_settings import OidcSettings
@@ -54,6 +56,7 @@ class ServerApplication(Starlette):
         settings: Whom it serves, and how users are authenticated.
         concurrency: Maximum number of executions that run here at the same time; 0 if runners of
             other processes perform them.
+        grace: Seconds that running calls have to end when the application stops.
         aws: Makes the face of AWS's protocol of a project; None for none.
         background: Further work while the application runs, such as watching files; it is
             cancelled at the end.
@@ -65,12 +68,15 @@ class ServerApplication(Starlette):
         settings: AccessSettings,
         *,
         concurrency: int = CONCURRENCY,
+        grace: float = 0.0,
         aws: Callable[[ServerProject], AwsEndpoint] | None = None,
         background: Callable[[], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
         self.projects = projects
         self._background = background
         self._concurrency = concurrency
+        self._grace = grace
+        self._runners: list[Runner] = []
 
         home = next(iter(projects.values())).store
         self.control = AccessControl(settings, home)
@@ -104,16 +110,28 @@ class ServerApplication(Starlette):
         Args:
             application: The application that it is mounted in, or itself.
         """
-        task = None if self._background is None else asyncio.create_task(self._background())
+        works = [Scheduler(each.store).run for each in self.projects.values()]
+        works += [] if self._background is None else [self._background]
+        tasks = [asyncio.create_task(work()) for work in works]
         try:
             async with AsyncExitStack() as runners:
                 for project in self.projects.values() if self._concurrency else ():
-                    runner = project.store.runner(concurrency=self._concurrency, **project.bindings)
-                    await runners.enter_async_context(runner)
+                    runner = project.store.runner(
+                        concurrency=self._concurrency, grace=self._grace, **project.bindings
+                    )
+                    self._runners.append(await runners.enter_async_context(runner))
                 yield
         finally:
-            if task is not None:
+            self._runners.clear()
+            for task in tasks:
                 task.cancel()
+
+    def stop(self) -> None:
+        """Begin to stop, while requests are still answered: start nothing more, end streams."""
+        for runner in self._runners:
+            runner.stop(self._grace)
+        for project in self.projects.values():
+            project.hub.close()
 
 
 def _faces(

@@ -8,6 +8,7 @@ from asl.executions.schedules import (
     Overlap,
     Schedule,
     delete_schedule,
+    find_schedule,
     list_schedules,
     next_times,
     pause_schedule,
@@ -21,6 +22,7 @@ from asl.states.effects import ABSENT
 __all__ = [
     "delete",
     "document_name",
+    "find",
     "pause",
     "put",
     "schedules_of",
@@ -31,6 +33,15 @@ __all__ = [
 def schedules_of(access: Access) -> list[Schedule]:
     """Return the schedules of a project by name."""
     return list_schedules(access.store.session)
+
+
+def find(access: Access, name: str) -> Schedule:
+    """Return a schedule.
+
+    Raises:
+        ScheduleNotFound: There is no such schedule.
+    """
+    return find_schedule(access.store.session, name)
 
 
 def upcoming(access: Access, schedule: Schedule, most: int = 1) -> list[float]:

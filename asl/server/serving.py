@@ -38,6 +38,7 @@ class ServerSettings:
         keys: Secret access keys by access key id, for AWS's protocol; None to accept any.
         access: Whom it serves, and how users are authenticated.
         concurrency: Maximum number of executions that run at the same time.
+        grace: Seconds that running calls have to end when the server is stopped.
     """
 
     account: str = ACCOUNT
@@ -45,6 +46,7 @@ class ServerSettings:
     keys: Mapping[str, str] | None = None
     access: AccessSettings = field(default_factory=AccessSettings)
     concurrency: int = CONCURRENCY
+    grace: float = 0.0
 
 
 def listen(host: str, port: int) -> tuple[str, socket]:
@@ -149,7 +151,8 @@ def serve_stores(
         {name: project(name, store) for name, store in stores.items()},
         access,
         concurrency=settings.concurrency,
+        grace=settings.grace,
         aws=aws,
         background=background,
     )
-    run_server(application, listener, ready)
+    run_server(application, listener, ready, application.stop)

@@ -75,8 +75,12 @@ class _Topic:
         except AslError as failure:  # a damaged history ends the streams of this execution alone
             self._failure = failure
         if self.count != before or self.feed.is_over or self._failure is not None:
-            self._changed.set()
-            self._changed = asyncio.Event()
+            self.wake()
+
+    def wake(self) -> None:
+        """Wake who waits for events."""
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     async def wait(self, position: int, seconds: float | None) -> bool:
         """Wait for events after a position, or the end; return False if the time is over first.
@@ -118,7 +122,15 @@ class EventHub:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._topics: dict[str, _Topic] = {}
+        self.is_closed = False
+        """Whether streams end before their executions, because the server stops."""
         self._task: asyncio.Task[None] | None = None
+
+    def close(self) -> None:
+        """End all streams; their watchers continue at another server, or at this one later."""
+        self.is_closed = True
+        for topic in self._topics.values():
+            topic.wake()
 
     async def watch(
         self, name: str, after: int = 0, silence: float | None = None
@@ -164,7 +176,7 @@ class EventHub:
                 if text:
                     after = topic.last
                     yield text
-                elif topic.feed.is_over:
+                elif topic.feed.is_over or self.is_closed:
                     return
                 elif not await topic.wait(position, silence):
                     yield COMMENT

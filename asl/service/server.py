@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from threading import Thread
+from threading import Thread, current_thread, main_thread
+from types import FrameType
 from typing import Any, Final
 
 import uvicorn
@@ -76,34 +78,71 @@ def _server(application: Any) -> uvicorn.Server:
 
 
 def run_server(
-    application: Any, listener: socket.socket, ready: Callable[[], object] | None = None
+    application: Any,
+    listener: socket.socket,
+    ready: Callable[[], object] | None = None,
+    on_stop: Callable[[], object] | None = None,
 ) -> None:
-    """Serve an ASGI application until the process is interrupted; blocks the caller.
+    """Serve an ASGI application until the process gets SIGTERM or SIGINT; blocks the caller.
 
     Args:
         application: The application.
         listener: The socket on which it listens.
         ready: Called when requests are answered.
+        on_stop: Called when the server begins to stop, before open requests have ended.
     """
     _raise_file_limit()
-    server = _server(application)
-    if ready is not None:
-        server = _Announcing(server.config, ready)
-    server.run(sockets=[listener])
+    server = _ReportingServer(_server(application).config, ready or _nothing, on_stop or _nothing)
+    with _signals_for_server():
+        server.run(sockets=[listener])
 
 
-class _Announcing(uvicorn.Server):
-    """A server that calls a function when it has started."""
+class _ReportingServer(uvicorn.Server):
+    """A server that calls functions when it has started, and when it begins to stop."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        ready: Callable[[], object],
+        on_stop: Callable[[], object],
+    ) -> None:
         super().__init__(config)
         self._ready = ready
+        self._on_stop = on_stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start listening."""
         await super().startup(sockets)
         if self.started:
             self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, and end open requests."""
+        self._on_stop()
+        await super().shutdown(sockets)
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+@contextmanager
+def _signals_for_server() -> Iterator[None]:
+    """Let signals only stop the server: after its end it raises those that it got once more."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, _ignore) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """Ignore a signal, unlike `SIG_IGN` not also in processes that are started meanwhile."""
 
 
 @contextmanager

@@ -70,9 +70,11 @@ async def stream(
 
 async def _stream(access: Access, name: str, after: int) -> AsyncIterator[bytes]:
     yield b": events of an execution\n\n"
-    async for text in access.project.hub.watch(name, after, SILENCE):
+    hub = access.project.hub
+    async for text in hub.watch(name, after, SILENCE):
         yield text
-    yield b"event: end\ndata: {}\n\n"
+    if not hub.is_closed:
+        yield b"event: end\ndata: {}\n\n"
 
 
 @router.get("/executions/{key}/costs")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from asl.executions.schedules import Schedule, find_schedule
+from asl.executions.schedules import Schedule
 from asl.expr.times import format_timestamp
 from asl.server import schedules
 from asl.server.api.access import Operator, Viewer
@@ -37,7 +37,7 @@ def list_all(access: Viewer) -> SchedulePage:
 @router.get("/schedules/{name}")
 def describe(name: str, access: Viewer) -> ScheduleModel:
     """Show a schedule."""
-    return _shown(access, find_schedule(access.store.session, name))
+    return _shown(access, schedules.find(access, name))
 
 
 @router.put("/schedules/{name}")
@@ -83,7 +83,7 @@ def list_next(
     name: str, access: Viewer, count: Annotated[int, Query(ge=1, le=100)] = 10
 ) -> NextTimes:
     """List the next times of a schedule; none if it is paused."""
-    found = schedules.upcoming(access, find_schedule(access.store.session, name), count)
+    found = schedules.upcoming(access, schedules.find(access, name), count)
     return NextTimes(times=[format_timestamp(each) for each in found])
 
 

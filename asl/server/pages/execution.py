@@ -391,9 +391,11 @@ async def stream(request: Request) -> Response:
 
     async def lines() -> AsyncIterator[bytes]:
         yield b": events of an execution\n\n"
-        async for text in access.project.hub.watch(stored.name, after, SILENCE):
+        hub = access.project.hub
+        async for text in hub.watch(stored.name, after, SILENCE):
             yield _news(text)
-        yield b"event: end\ndata: end\n\n"
+        if not hub.is_closed:
+            yield b"event: end\ndata: end\n\n"
 
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(lines(), media_type="text/event-stream", headers=headers)
