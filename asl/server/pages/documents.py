@@ -273,29 +273,31 @@ def _drawing(document: Document | None) -> str | None:
 
 async def publish(request: Request) -> Response:
     """Publish a document; one with errors is shown with them."""
-    access, form = await posted_form(request, OPERATOR)
-    given = {name: each for name, each in form.items() if isinstance(each, str)}
-    document = None
-    try:
-        text, file = await upload_or_field(form, "file", "text")
-        given["text"] = text
-        name = optional_field(form, "name")
-        document = await run_in_threadpool(read_text, text, file)
-        revision = await publish_document(
-            access.project,
-            document,
-            name=name,
-            description=optional_field(form, "description"),
-        )
-    except AslError as error:
-        lines = _lines_of(error, document)
-        problem, status = str(error), status_of(error)
-        return await run_in_threadpool(
-            lambda: _list(request, access, status=status, problem=problem, lines=lines, given=given)
-        )
-    details: dict[str, Json] = {"version": revision.version, "hash": revision.hash}
-    record_action(access, "document.publish", revision.name, details)
-    return go_to(request, f"documents/{quoted(revision.name)}")
+    async with posted_form(request, OPERATOR) as (access, form):
+        given = {name: each for name, each in form.items() if isinstance(each, str)}
+        document = None
+        try:
+            text, file = await upload_or_field(form, "file", "text")
+            given["text"] = text
+            name = optional_field(form, "name")
+            document = await run_in_threadpool(read_text, text, file)
+            revision = await publish_document(
+                access.project,
+                document,
+                name=name,
+                description=optional_field(form, "description"),
+            )
+        except AslError as error:
+            lines = _lines_of(error, document)
+            problem, status = str(error), status_of(error)
+            return await run_in_threadpool(
+                lambda: _list(
+                    request, access, status=status, problem=problem, lines=lines, given=given
+                )
+            )
+        details: dict[str, Json] = {"version": revision.version, "hash": revision.hash}
+        record_action(access, "document.publish", revision.name, details)
+        return go_to(request, f"documents/{quoted(revision.name)}")
 
 
 def _lines_of(error: AslError, document: Document | None) -> list[SourceLine] | None:
@@ -310,27 +312,29 @@ def _lines_of(error: AslError, document: Document | None) -> list[SourceLine] | 
 
 async def start(request: Request) -> Response:
     """Start an execution of a document; a wrong input shows the form again."""
-    access, form = await posted_form(request, OPERATOR)
-    reference = request.path_params["reference"]
-    try:
-        metadata = await run_in_threadpool(
-            lambda: _metadata(_checked(find_revision(access.project, reference))[0])
-        )
-        data = input_in(form, metadata)
-        stored = await start_execution(
-            access,
-            document=reference,
-            text=None,
-            data=data,
-            name=optional_field(form, "execution"),
-        )
-    except AslError as error:
-        given = {name: each for name, each in form.items() if isinstance(each, str)}
-        problem, status = str(error), status_of(error)
-        return await run_in_threadpool(
-            lambda: _detail(request, access, reference, status=status, problem=problem, given=given)
-        )
-    return go_to(request, f"executions/{quoted(execution_key(stored))}?done=started")
+    async with posted_form(request, OPERATOR) as (access, form):
+        reference = request.path_params["reference"]
+        try:
+            metadata = await run_in_threadpool(
+                lambda: _metadata(_checked(find_revision(access.project, reference))[0])
+            )
+            data = input_in(form, metadata)
+            stored = await start_execution(
+                access,
+                document=reference,
+                text=None,
+                data=data,
+                name=optional_field(form, "execution"),
+            )
+        except AslError as error:
+            given = {name: each for name, each in form.items() if isinstance(each, str)}
+            problem, status = str(error), status_of(error)
+            return await run_in_threadpool(
+                lambda: _detail(
+                    request, access, reference, status=status, problem=problem, given=given
+                )
+            )
+        return go_to(request, f"executions/{quoted(execution_key(stored))}?done=started")
 
 
 ROUTES: Final = (

@@ -415,34 +415,34 @@ def _news(text: bytes) -> bytes:
 
 async def stop(request: Request) -> Response:
     """Stop an execution."""
-    access, form = await posted_form(request, OPERATOR)
-    key = request.path_params["key"]
-    await run_in_threadpool(cancel_execution, access, key, reason_in(form))
-    return go_to(request, f"executions/{quoted(key)}?done=stopped")
+    async with posted_form(request, OPERATOR) as (access, form):
+        key = request.path_params["key"]
+        await run_in_threadpool(cancel_execution, access, key, reason_in(form))
+        return go_to(request, f"executions/{quoted(key)}?done=stopped")
 
 
 async def redrive(request: Request) -> Response:
     """Continue a failed execution from the states that failed."""
-    access, form = await posted_form(request, OPERATOR)
-    key = request.path_params["key"]
-    await run_in_threadpool(redrive_execution, access, key, reason_in(form))
-    return go_to(request, f"executions/{quoted(key)}?done=redriven")
+    async with posted_form(request, OPERATOR) as (access, form):
+        key = request.path_params["key"]
+        await run_in_threadpool(redrive_execution, access, key, reason_in(form))
+        return go_to(request, f"executions/{quoted(key)}?done=redriven")
 
 
 async def resume(request: Request) -> Response:
     """Continue an execution from a checkpoint."""
-    access, form = await posted_form(request, OPERATOR)
-    key, checkpoint = request.path_params["key"], field(form, "checkpoint")
-    await run_in_threadpool(resume_execution, access, key, checkpoint, reason_in(form))
-    return go_to(request, f"executions/{quoted(key)}?done=resumed")
+    async with posted_form(request, OPERATOR) as (access, form):
+        key, checkpoint = request.path_params["key"], field(form, "checkpoint")
+        await run_in_threadpool(resume_execution, access, key, checkpoint, reason_in(form))
+        return go_to(request, f"executions/{quoted(key)}?done=resumed")
 
 
 async def fork(request: Request) -> Response:
     """Start a copy of an execution at one of its states."""
-    access, form = await posted_form(request, OPERATOR)
-    key = request.path_params["key"]
-    new = await run_in_threadpool(_fork, access, key, form)
-    return go_to(request, f"executions/{quoted(execution_key(new))}?done=forked")
+    async with posted_form(request, OPERATOR) as (access, form):
+        key = request.path_params["key"]
+        new = await run_in_threadpool(_fork, access, key, form)
+        return go_to(request, f"executions/{quoted(execution_key(new))}?done=forked")
 
 
 def _fork(access: Access, key: str, form: FormData) -> StoredExecution:
@@ -454,10 +454,10 @@ def _fork(access: Access, key: str, form: FormData) -> StoredExecution:
 
 async def delete(request: Request) -> Response:
     """Delete an ended execution."""
-    access, form = await posted_form(request, OPERATOR)
-    key = request.path_params["key"]
-    await run_in_threadpool(delete_execution, access, key, reason_in(form))
-    return go_to(request, "executions")
+    async with posted_form(request, OPERATOR) as (access, form):
+        key = request.path_params["key"]
+        await run_in_threadpool(delete_execution, access, key, reason_in(form))
+        return go_to(request, "executions")
 
 
 ROUTES: Final = (

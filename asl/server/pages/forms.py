@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 import orjson
@@ -32,17 +34,18 @@ MOST_FIELDS: Final = 2_000
 LONGEST_REASON: Final = 10_000
 
 
-async def posted_form(request: Request, role: str) -> tuple[Access, FormData]:
-    """Return the project, the user and the form of a request that changes something.
+@asynccontextmanager
+async def posted_form(request: Request, role: str) -> AsyncIterator[tuple[Access, FormData]]:
+    """Yield the project, the user and the form of a request that changes something.
 
     Raises:
         Unauthorized: The request has no valid credentials.
         Forbidden: The user lacks the role, or no page of this session has made the form.
     """
     access = access_of(request, role)
-    form = await request.form(max_fields=MOST_FIELDS, max_part_size=LARGEST_PART)
-    check_csrf(request, form, access.principal)
-    return access, form
+    async with request.form(max_fields=MOST_FIELDS, max_part_size=LARGEST_PART) as form:
+        check_csrf(request, form, access.principal)
+        yield access, form
 
 
 def optional_field(form: FormData, name: str) -> str | None:

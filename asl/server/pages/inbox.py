@@ -226,8 +226,8 @@ def _fields(found: ApprovalRequest) -> Iterator[EditableField]:
 
 async def answer(request: Request) -> Response:
     """Answer a request by its form; a refused answer shows the form again."""
-    access, form = await posted_form(request, APPROVER)
-    return await run_in_threadpool(_give, request, access, form)
+    async with posted_form(request, APPROVER) as (access, form):
+        return await run_in_threadpool(_give, request, access, form)
 
 
 def _give(request: Request, access: Access, form: FormData) -> Response:
@@ -293,8 +293,8 @@ def _edits(form: FormData, found: ApprovalRequest) -> dict[str, Json]:
 
 async def answer_several(request: Request) -> Response:
     """Give several requests the same answer; each is accepted or refused by itself."""
-    access, form = await posted_form(request, APPROVER)
-    return await run_in_threadpool(_give_several, request, access, form)
+    async with posted_form(request, APPROVER) as (access, form):
+        return await run_in_threadpool(_give_several, request, access, form)
 
 
 def _give_several(request: Request, access: Access, form: FormData) -> Response:

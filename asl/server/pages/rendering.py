@@ -153,18 +153,19 @@ def _answer(request: Request, template: str, http_status: int, **values: Any) ->
 
 @cache
 def templates() -> Environment:
-    """Return the templates; every value in them is escaped."""
+    """Return the templates; every value is escaped, and shows the characters that hide."""
     environment = Environment(
         loader=PackageLoader("asl.server.pages"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_visible,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
     )
     environment.filters |= {
         "plain": _plain,
-        "visible": printable,
+        "exact": escape,
         "blank": lambda text: "".join("\t" if each == "\t" else " " for each in text),
         "time": _time,
         "stamp": lambda stamp: _time(seconds_of(parse_timestamp(stamp))),
@@ -189,8 +190,14 @@ def templates() -> Environment:
     return environment
 
 
+def _visible(value: object) -> object:
+    """Return what a template writes, without characters that hide or reorder others."""
+    is_text = isinstance(value, str) and not isinstance(value, Markup)
+    return printable(str(value), lines=True) if is_text else value
+
+
 def _plain(text: object) -> Markup:
-    """Return a text as it is written: no markup, no control of the direction of its neighbours."""
+    """Return a text that has a direction of its own, whatever is around it."""
     return Markup("<bdi>{}</bdi>").format(printable(str(text), lines=True))
 
 
