@@ -58,6 +58,7 @@ class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.elements: list[Element] = []
+        self.shown: list[str] = []
         self._open: list[Element] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -75,6 +76,8 @@ class _Reader(HTMLParser):
                 return
 
     def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1].tag != "textarea":
+            self.shown.append(data)
         for each in self._open:
             each.text.append(data)
 
@@ -86,6 +89,8 @@ class Page:
         reader = _Reader()
         reader.feed(text)
         self.elements = reader.elements
+        self.shown = "".join(reader.shown)
+        """All texts but those of fields, which are exact."""
 
     def all(self, tag: str, **attributes: str) -> Iterator[Element]:
         """Yield the elements with a tag and attributes; `_` in a name is `-`."""
