@@ -1,7 +1,6 @@
 """`asl serve`: Step Functions as a service on this machine."""
 
 import asyncio
-import json
 import os
 import re
 import socket
@@ -42,13 +41,13 @@ from asl.executions.retention import Retention
 from asl.service.arns import RequestScope
 from asl.service.errors import ServiceError
 from asl.service.operations import perform
+from asl.service.registration import register_document
 from asl.service.retention import prune_regularly
 from asl.service.service import ACCOUNT, REGION, StatesService
 from asl.sources.repository import find_files, is_document_name
 
 __all__ = ["serve_command"]
 
-ROLE: Final = "role/local"
 OWN: Final = (
     "arn:aws:states:::states:*",
     "arn:aws:states:::aws-sdk:sfn:*",
@@ -397,7 +396,10 @@ class _RegisteredMachines:
             _print_report(report)
             return False
         name = document.deployed or document.name
-        arn = await self._put(service, name, document)
+        machine = await register_document(
+            service, self._scope, name, document, express=document.express
+        )
+        arn = machine.arn
         if document.qualifiers:
             await self._publish(service, arn, document.qualifiers)
         for region, account, activity in _ACTIVITY.findall(compact(document.composed_value)):
@@ -419,26 +421,6 @@ class _RegisteredMachines:
             hint = "list http under 'services' in the section 'aws' of an agents file"
             console.print_message(f"    {hint}", style="yellow")
         return True
-
-    async def _put(self, service: StatesService, name: str, document: Document) -> str:
-        """Create a state machine, or replace its definition; return its ARN."""
-        definition = json.dumps(document.composed_value, ensure_ascii=False)
-        request = {
-            "name": name,
-            "definition": definition,
-            "roleArn": f"arn:aws:iam::{self._scope.account}:{ROLE}",
-            "type": "EXPRESS" if document.express else "STANDARD",
-        }
-        try:
-            created = await perform(service, "CreateStateMachine", request, self._scope)
-        except ServiceError as refusal:
-            if refusal.code != "StateMachineAlreadyExists":
-                raise
-            arn = f"{self._scope.prefix}:stateMachine:{name}"
-            update = {"stateMachineArn": arn, "definition": definition}
-            await perform(service, "UpdateStateMachine", update, self._scope)
-            return arn
-        return str(created["stateMachineArn"])
 
     async def _publish(self, service: StatesService, arn: str, qualifiers: Iterable[str]) -> None:
         """Publish a version of a state machine, and let its aliases route to it."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document
 from asl.core.errors import AslError
-from asl.core.values import Json, compact
+from asl.core.values import Json
 from asl.documents.checking import check
 from asl.documents.loading import load
 from asl.executions.registrations import MACHINE, VERSION, Registration, resolve_arn
 from asl.server.problems import NotFound
 from asl.server.projects import ServerProject
 from asl.service.operations import perform
+from asl.service.registration import register_document
 from asl.service.service import StatesService
 from asl.stores.executions import StoredExecution
 from asl.stores.resources import Resource, find_resource, list_resources, put_resource
@@ -31,9 +32,6 @@ __all__ = [
     "revision_of",
     "versions_of",
 ]
-
-ROLE: Final = "role/local"
-"""The role of documents that were published without one."""
 
 
 class Revision(NamedTuple):
@@ -122,18 +120,8 @@ async def publish_document(
     is_express = document.express if express is None else express
     service = _service_for(project, document, is_express, profile)
     chosen = name or document.deployed or document.name
-    definition = compact(document.composed_value)
-    machine = await _put(service, project, chosen, definition, is_express)
-    source = {
-        "text": document.source.text,
-        "file": document.source.name,
-        "dialect": document.dialect,
-        "document": machine.body["document"],
-    }
-    session = project.store.session
-    if machine.body.get("source") != source:
-        put_resource(session, machine._replace(body={**machine.body, "source": source}))
-        session.flush()
+    machine = await register_document(service, project.scope, chosen, document, express=is_express)
+    session, source = project.store.session, machine.body["source"]
     request: dict[str, Json] = {"stateMachineArn": machine.arn}
     if description is not None:
         request["description"] = description
@@ -166,26 +154,6 @@ def _service_for(
             raise InvalidDocument(report)
     check(document, express=express).raise_for_errors()
     return project.service
-
-
-async def _put(
-    service: StatesService, project: ServerProject, name: str, definition: str, express: bool
-) -> Resource:
-    """Create a state machine, or replace its definition, and return it."""
-    scope, session = project.scope, project.store.session
-    arn = f"{scope.prefix}:{MACHINE}:{name}"
-    if find_resource(session, arn) is None:
-        request = {
-            "name": name,
-            "definition": definition,
-            "roleArn": f"arn:aws:iam::{scope.account}:{ROLE}",
-            "type": "EXPRESS" if express else "STANDARD",
-        }
-        await perform(service, "CreateStateMachine", request, scope)
-    else:
-        update = {"stateMachineArn": arn, "definition": definition}
-        await perform(service, "UpdateStateMachine", update, scope)
-    return find_document(project, name)
 
 
 def find_document(project: ServerProject, name: str) -> Resource:
