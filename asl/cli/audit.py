@@ -9,7 +9,7 @@ from asl.cli import console
 from asl.cli.console import Exit
 from asl.cli.stores import STORE, open_store
 from asl.core.environment import install_command
-from asl.core.errors import AslError
+from asl.core.errors import AslError, ExpressionFault
 from asl.core.printable import printable
 from asl.core.values import Json, compact
 from asl.expr.times import format_timestamp, parse_duration, parse_epoch
@@ -139,7 +139,7 @@ def _time(text: str, now: float) -> float:
     """Return the time of `--since`: a timestamp, or a duration before now."""
     try:
         return parse_epoch(text) if "T" in text else now - parse_duration(text)
-    except AslError:
+    except ExpressionFault:
         message = f"{text!r} is no time such as 2030-01-31T13:45:00Z and no duration such as 7d"
         raise click.BadParameter(message, param_hint="--since") from None
 
