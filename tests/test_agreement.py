@@ -127,7 +127,7 @@ def test_every_applied_rule_is_in_the_catalogue() -> None:
 # Error names -----------------------------------------------------------------------------------
 
 
-ERROR = re.compile(r'"((?:States|Agent|CM|Contenox|Flujo)\.[A-Z]\w*)"')
+ERROR = re.compile(r'"((?:States|Agent|CM|CodeMie|Contenox|Flujo)\.[A-Z]\w*)"')
 OF_AGENTS = {
     *("CM.Unauthorized", "CM.Forbidden", "CM.NotFound", "CM.InvalidCredentials"),
     *("CM.TruncatedOutput", "CM.ServerError", "CM.RateLimit", "CM.Timeout", "CM.Connection"),

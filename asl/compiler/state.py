@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Self, TypeAlias
 
 from asl.compiler.computed_blocks import compile_computed_block
+from asl.core.codes import ErrorName, error_group
 from asl.core.errors import StateError, too_large
 from asl.core.lazy import lazy_pattern
 from asl.core.pointers import escape
@@ -40,6 +41,9 @@ def compile_retrier(entry: Mapping[str, Json], profile: Profile) -> Retrier:
 
 def compile_matcher(names: list[str], profile: Profile) -> Callable[[StateError], bool]:
     """Compile `ErrorEquals` (Specification 4.1, 4.2)."""
+    for name in names:
+        if (group := error_group(name)) is not None:
+            return _matcher_of_group(group, [each for each in names if each != name], profile)
     listed = set(names)
     for bare in BARE_NAMES:
         if listed & {bare, f"States.{bare}"}:
@@ -54,6 +58,14 @@ def compile_matcher(names: list[str], profile: Profile) -> Callable[[StateError]
         exempt |= {"States.Timeout", "States.QueryEvaluationError" if profile.aws else DATA_LIMIT}
         return lambda error: _listed(error, listed) or error.name not in exempt
     return lambda error: _listed(error, listed)
+
+
+def _matcher_of_group(
+    group: ErrorName, others: list[str], profile: Profile
+) -> Callable[[StateError], bool]:
+    matches = compile_matcher([*group.matches], profile)
+    listed = compile_matcher(others, profile)
+    return lambda error: listed(error) or (error.name not in group.excludes and matches(error))
 
 
 def _listed(error: StateError, names: set[str]) -> bool:

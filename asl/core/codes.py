@@ -16,6 +16,7 @@ __all__ = [
     "ErrorName",
     "all_codes",
     "all_error_names",
+    "error_group",
     "error_names_of",
     "is_anonymous",
     "lookup",
@@ -127,13 +128,16 @@ def all_codes() -> tuple[Code, ...]:
     return tuple(code for codes in tables for code in codes.values())
 
 
+RETRYABLE: Final = "Retryable"
 USUALLY = "A retrier or catcher matches it by this name, States.TaskFailed or States.ALL."
 
 
 class ErrorName(NamedTuple):
     """One error name: its title, its cause, the names that match it, and advice.
 
-    An `anonymous` name means an error that its dialect raises on purpose, without a name.
+    An `anonymous` name means an error that its dialect raises on purpose, without a name. A name
+    that is never raised may be a group: in `ErrorEquals` it means the names that it
+    `matches`, without those that it `excludes`.
     """
 
     name: str
@@ -142,6 +146,8 @@ class ErrorName(NamedTuple):
     matched: str
     hint: str | None
     anonymous: bool = False
+    matches: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
 
     @property
     def family(self) -> str:
@@ -174,8 +180,22 @@ def _failure(
     matched: str = USUALLY,
     hint: str | None = None,
     anonymous: bool = False,
+    matches: Iterable[str] = (),
+    excludes: Iterable[str] = (),
 ) -> ErrorName:
-    return ErrorName(name, title, explain.strip(), matched, hint, anonymous)
+    about = (name, title, explain.strip(), matched, hint, anonymous)
+    return ErrorName(*about, tuple(matches), tuple(excludes))
+
+
+def error_group(name: str) -> ErrorName | None:
+    """Return the errors of a dialect that another attempt may mend, by their name.
+
+    The name is `Retryable` in the namespace of the dialect, so that no other name loads one.
+    """
+    namespace, _, rest = name.partition(".")
+    if rest != RETRYABLE:
+        return None
+    return next((each for each in error_names_of(namespace) if each.name == name), None)
 
 
 def is_anonymous(name: str) -> bool:

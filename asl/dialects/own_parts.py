@@ -1,9 +1,9 @@
-"""Documents without what only their own dialect has: its data in `Metadata`, its errors."""
+"""Documents without what only their dialect has: its data in `Metadata`, groups of errors."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from asl.core.codes import error_names_of
+from asl.core.codes import error_group
 from asl.core.values import Json
 from asl.states.machines import nested_machines
 
@@ -18,40 +18,41 @@ def remove_own_parts(value: Mapping[str, Any], namespace: str) -> dict[str, Any]
         namespace: Namespace of the dialect.
 
     Returns:
-        The document without the dialect's member of `Metadata`, and without retriers that only
-        exempt errors of the dialect from other retriers.
+        The document without the dialect's member of `Metadata`, and with the errors that its
+        groups match in place of the groups.
     """
     metadata = {key: each for key, each in value.get("Metadata", {}).items() if key != namespace}
     rest = {key: each for key, each in value.items() if key != "Metadata"}
     if metadata:
         rest["Metadata"] = metadata
-    own = {each.name for each in error_names_of(namespace)}
-    return _without_exemptions(rest, own)
+    return _without_groups(rest)
 
 
-def _without_exemptions(machine: Mapping[str, Any], own: set[str]) -> dict[str, Any]:
-    states = {name: _state(state, own) for name, state in machine["States"].items()}
-    return {**machine, "States": states}
+def _without_groups(machine: Mapping[str, Any]) -> dict[str, Any]:
+    return {**machine, "States": {name: _state(each) for name, each in machine["States"].items()}}
 
 
-def _state(state: Mapping[str, Any], own: set[str]) -> dict[str, Any]:
+def _state(state: Mapping[str, Any]) -> dict[str, Any]:
     made = dict(state)
-    if type(state.get("Retry")) is list:
-        made["Retry"] = [each for each in state["Retry"] if not _exempts(each, own)]
+    for field in ("Retry", "Catch"):
+        if type(state.get(field)) is list:
+            made[field] = [_handler(each) for each in state[field]]
     if type(state.get("Branches")) is list:
         made["Branches"] = [*state["Branches"]]
-    for (field, *index), inner in nested_machines(state):
-        found = _without_exemptions(inner, own)
+    for (key, *index), inner in nested_machines(state):
+        found = _without_groups(inner)
         if index:
-            made[str(field)][index[0]] = found
+            made[str(key)][index[0]] = found
         else:
-            made[str(field)] = found
+            made[str(key)] = found
     return made
 
 
-def _exempts(retrier: Json, own: set[str]) -> bool:
-    return (
-        isinstance(retrier, dict)
-        and retrier.get("MaxAttempts") == 0
-        and own.issuperset(retrier["ErrorEquals"])
-    )
+def _handler(handler: Json) -> Json:
+    if type(handler) is not dict or type(handler.get("ErrorEquals")) is not list:
+        return handler
+    names: dict[str, None] = {}
+    for name in handler["ErrorEquals"]:
+        group = error_group(name)
+        names |= dict.fromkeys((name,) if group is None else group.matches)
+    return {**handler, "ErrorEquals": [*names]}

@@ -9,11 +9,13 @@ from click.testing import CliRunner
 
 import asl
 from asl.cli.main import cli
-from asl.dialects.codemie.tasks import REFUSED, RETRIED
+from asl.core.document import Document
+from asl.dialects.codemie.tasks import RETRIED
 
 pytestmark = pytest.mark.quick
 
 HEAD = "assistants:\n  - {id: a, system_prompt: x}\n"
+ONE_STATE = HEAD + "states: [{id: s, assistant_id: a, next: {state_id: end}}]\n"
 PARTING = (
     HEAD
     + """\
@@ -127,13 +129,44 @@ def test_values_are_text_unless_expand_values() -> None:
 
 
 def test_a_task_is_tried_again_unless_its_failure_stays() -> None:
-    """One retrier for what may pass, behind one for what the platform does not try again."""
-    text = HEAD + "states: [{id: s, assistant_id: a, next: {state_id: end}}]\n"
-    refused, retrier = asl.load(text).value["States"]["s"]["Retry"]
-    assert refused == {"ErrorEquals": [*REFUSED], "MaxAttempts": 0}
-    assert (retrier["ErrorEquals"], retrier["MaxAttempts"]) == (list(RETRIED), 9)
-    without = asl.load(text, reading={"implicit_retry": False})
+    """One retrier, for what may pass."""
+    [retrier] = asl.load(ONE_STATE).value["States"]["s"]["Retry"]
+    assert (retrier["ErrorEquals"], retrier["MaxAttempts"]) == ([RETRIED], 9)
+    without = asl.load(ONE_STATE, reading={"implicit_retry": False})
     assert "Retry" not in without.value["States"]["s"]
+
+
+@pytest.mark.parametrize(
+    ("error", "calls"),
+    [
+        *(("States.Permissions", 1), ("CM.Forbidden", 1), ("Agent.InvalidInput", 1)),
+        *(("States.Timeout", 10), ("States.RateLimitExceeded", 10), ("Some.Failure", 10)),
+    ],
+)
+def test_only_failures_that_may_pass_are_retried(error: str, calls: int) -> None:
+    """Also in a hub document whose handler lists further names."""
+    native = asl.load(asl.convert(asl.load(ONE_STATE), "asl").text)
+    assert _calls(asl.load(ONE_STATE), error) == _calls(native, error) == calls
+    native.value["States"]["s"]["Retry"][0]["ErrorEquals"].append("CM.Forbidden")
+    assert _calls(native, error) == (10 if error == "CM.Forbidden" else calls)
+
+
+def _calls(document: Document, error: str) -> int:
+    """Return how often the actor of a workflow is called if it always fails."""
+    failing: list[Any] = []
+
+    def fail(parameters: Any) -> None:
+        failing.append(parameters)
+        raise asl.StateError(error, "a scripted failure")
+
+    assert asl.run(document, {}, agents={"a": fail}, clock="virtual").error == error
+    return len(failing)
+
+
+def test_an_actor_without_a_binding_fails_immediately() -> None:
+    result = asl.run(asl.load(ONE_STATE), {}, clock="virtual")
+    assert result.error == "States.AgentNotFound"
+    assert result.events[-1].timestamp == result.events[0].timestamp
 
 
 def flow(next_: str, more: str = "") -> str:

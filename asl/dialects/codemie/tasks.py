@@ -21,19 +21,11 @@ from asl.dialects.codemie.transforms import never_made, sayable
 from asl.dialects.expressions import query
 from asl.expr.jsonata.javascript import literal
 
-__all__ = ["INPUT", "REFUSED", "RETRIED", "Tasks"]
+__all__ = ["INPUT", "RETRIED", "Tasks"]
 
 INPUT: Final = "$states.input"
-RETRIED: Final = ("States.TaskFailed", "States.Timeout")
-"""Errors that another attempt may mend: every failure of an actor that is not `REFUSED`."""
-REFUSED: Final = (
-    "CM.Unauthorized",
-    "CM.Forbidden",
-    "CM.NotFound",
-    "CM.InvalidCredentials",
-    "CM.TruncatedOutput",
-)
-"""Failures of actors that no other attempt mends."""
+RETRIED: Final = "CodeMie.Retryable"
+"""Errors that another attempt may mend (`errors.toml`)."""
 STORED: Final = (
     "store_in_context",
     "output_key",
@@ -80,10 +72,7 @@ class Tasks:
         schema = self.schema(state)
         policy = self.config.policy(state)
         if policy["max_attempts"] > 1 and (self.options.implicit_retry or self.has_policy(state)):
-            made["Retry"] = [
-                {"ErrorEquals": [*REFUSED, *self.faults(state, actor)], "MaxAttempts": 0},
-                _retrier(policy),
-            ]
+            made["Retry"] = [_retrier(policy)]
         if schema is not None:
             limit = int(policy["max_attempts"])
             result = f"$codemie_valid({result}, {literal(schema)})"
@@ -99,17 +88,6 @@ class Tasks:
             result = self.picked(actor, result)
         made["Output"] = self.stored(state, result, item=item)
         return made
-
-    def faults(self, state: CodemieState, actor: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the errors of the document itself that its Task may fail with."""
-        if state.actor[0] == "tool_id":
-            yield "CM.ToolArguments"
-        if actor.get("tool_result_json_pointer"):
-            yield "CM.ResultPointer"
-        if "output_schema" in state.value:
-            yield "CM.OutputSchema"
-        if state.id in self.limits:
-            yield "CM.RecursionLimit"
 
     def has_policy(self, state: CodemieState) -> bool:
         return "retry_policy" in state.value or "retry_policy" in self.config.value
@@ -255,7 +233,7 @@ def _retrier(policy: Mapping[str, float]) -> dict[str, Json]:
     longest = policy["max_interval"]
     interval = min(policy["initial_interval"], longest)
     retrier: dict[str, Json] = {
-        "ErrorEquals": [*RETRIED],
+        "ErrorEquals": [RETRIED],
         "IntervalSeconds": int(interval) if interval == int(interval) else interval,
         "MaxAttempts": int(policy["max_attempts"]) - 1,
         "BackoffRate": policy["backoff_factor"] if interval < longest else 1,

@@ -294,8 +294,7 @@ def _policy(machine: WorkflowMachine, step: WorkStep) -> dict[str, Json]:
         return {"max_attempts": 1}
     widest = max(retriers, key=lambda each: _number(each, "MaxAttempts", 3))
     names = {error for each in state["Retry"] for error in each.get("ErrorEquals", ())}
-    own = {error for error in names if str(error).startswith("CM.")}
-    if len(retriers) > 1 or names - own != {*RETRIED}:
+    if len(retriers) > 1 or names != {RETRIED}:
         machine.lost(
             "L-RETRY-NAMES",
             "a retry policy has no error names: the platform retries every transient error",
