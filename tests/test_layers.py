@@ -371,6 +371,7 @@ LATE = {
     "asl.server.local": "starlette and cronsim, of the extra server",
     "asl.server.projects": "the same",
     "asl.server.schedules": "the same",
+    "asl.server.webhooks": "the same",
     "asl.server.serving": "fastapi and uvicorn, of the extra server",
     "asl.expr.jsonata": "the query language, which a document in JSONPath lacks",
     "asl.expr.jsonata.library": "the library jsonata",

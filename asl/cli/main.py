@@ -91,6 +91,9 @@ SECTIONS = {
         "schedules pause": _Row("schedules", "Pause a schedule."),
         "schedules resume": _Row("schedules", "Resume a schedule."),
         "schedules rm": _Row("schedules", "Delete a schedule."),
+        "webhooks ls": _Row("webhooks", "List webhooks."),
+        "webhooks add": _Row("webhooks", "Start executions of a document by signed requests."),
+        "webhooks rm": _Row("webhooks", "Delete a webhook."),
     },
     "Reference": {
         "explain": _Row("reference", "Explain a rule or an error name."),

@@ -8,6 +8,8 @@ from asl.core.document import Document
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.engine.execution import execution_id
+from asl.executions import Store
+from asl.executions.registrations import Registration
 from asl.server.audit import record_action
 from asl.server.documents import find_revision, read_text, registration_of
 from asl.server.projects import Access, ServerProject
@@ -17,6 +19,7 @@ from asl.states.effects import ABSENT
 from asl.stores.executions import StoredExecution
 
 __all__ = [
+    "arn_of",
     "cancel_execution",
     "delete_execution",
     "fork_execution",
@@ -24,6 +27,7 @@ __all__ = [
     "resume_execution",
     "start_execution",
     "start_registered",
+    "start_registration",
 ]
 
 
@@ -75,17 +79,39 @@ async def start_registered(
         ServiceError: The name is not allowed.
         ExecutionExists: The name belongs to an execution with another document or input.
     """
-    store = project.store
     found = registration_of(project, find_revision(project, reference))
-    express = found.revision["type"] == "EXPRESS"
+    return await start_registration(project.store, found, data, name=name, requestor=requestor)
+
+
+def arn_of(found: Registration, name: str) -> str:
+    """Return the ARN of an execution of a registered document."""
+    return execution_id(found.machine.arn, name, found.revision["type"] == "EXPRESS")
+
+
+async def start_registration(
+    store: Store, found: Registration, data: Json, *, name: str | None, requestor: str | None
+) -> StoredExecution:
+    """Start an execution of a registered document that was looked up.
+
+    Args:
+        store: The store.
+        found: The revision.
+        data: The input.
+        name: Name of the execution; random by default.
+        requestor: Name of the user who starts it.
+
+    Raises:
+        ServiceError: The name is not allowed.
+        ExecutionExists: The name belongs to an execution with another document or input.
+    """
     chosen = name or os.urandom(16).hex()
     check_name(chosen)
-    arn = execution_id(found.machine.arn, chosen, express)
+    arn = arn_of(found, chosen)
     await store.astart(
         found.program(store.reader),
         data,
         name=arn,
-        express=express,
+        express=found.revision["type"] == "EXPRESS",
         requestor=requestor,
         origin=found.origin(),
     )

@@ -32,6 +32,7 @@ from asl.server.access.users import NO_USERS, Users
 from asl.server.amazon import AmazonFace
 from asl.server.http import RequestLimits, SecurityHeaders
 from asl.server.projects import DEFAULT, ServerProject, make_project
+from asl.server.webhooks.face import WebhookFace
 from asl.service.http import CONCURRENCY, AwsEndpoint
 from asl.service.service import ACCOUNT, REGION
 
@@ -143,6 +144,7 @@ def _faces(
         Route("/ui/login", logins),
         Route("/ui/logout", logins),
         Mount("/ui", _InProject(pages, project)),
+        Route("/hooks/{name}", WebhookFace(project).answer, methods=["POST"]),
         Route("/", _to_pages, methods=["GET"]),
     ]
     if aws is not None:

@@ -28,6 +28,7 @@ __all__ = [
     "list_documents",
     "publish_document",
     "read_text",
+    "reference_arn",
     "registration_of",
     "revision_of",
     "versions_of",
@@ -258,6 +259,21 @@ def _with_hash(project: ServerProject, text: str) -> Iterator[Revision]:
         for each in (*versions_of(project, machine), revision_of(machine)):
             if each.hash.startswith(text):
                 yield each
+
+
+def reference_arn(project: ServerProject, reference: str) -> str:
+    """Return the ARN that a reference names: of a version, or of a document with its revisions.
+
+    Args:
+        project: The project.
+        reference: `NAME`, `NAME:VERSION` or a hash.
+
+    Raises:
+        NotFound: There is no such document.
+    """
+    revision = find_revision(project, reference)
+    pinned = revision.version is not None and reference not in (revision.name, revision.arn)
+    return f"{revision.arn}:{revision.version}" if pinned else revision.arn
 
 
 def registration_of(project: ServerProject, revision: Revision) -> Registration:

@@ -15,7 +15,7 @@ from asl.executions.schedules import (
     save_schedule,
 )
 from asl.server.audit import record_action
-from asl.server.documents import find_revision
+from asl.server.documents import reference_arn
 from asl.server.projects import Access
 from asl.states.effects import ABSENT
 
@@ -89,10 +89,7 @@ def put(
         NotFound: There is no such document.
         AslError: A part of the schedule is wrong.
     """
-    project, session = access.project, access.store.session
-    revision = find_revision(project, document)
-    pinned = revision.version is not None and document not in (revision.name, revision.arn)
-    machine = f"{revision.arn}:{revision.version}" if pinned else revision.arn
+    session, machine = access.store.session, reference_arn(access.project, document)
     made = Schedule(
         name=name, machine=machine, expression=expression, timezone=timezone, input=data,
         catch_up=catch_up, limit=limit, overlap=overlap, start=start, end=end, paused=paused,

@@ -1,4 +1,4 @@
-"""`asl schedules`: executions at planned times."""
+"""`asl schedules` and `asl webhooks`: what starts executions."""
 
 import json
 from pathlib import Path
@@ -39,3 +39,18 @@ def test_schedules_by_commands(asl: Asl, folder: Path) -> None:
     assert asl("schedules", "rm", "nightly", *words).exit_code == 0
     assert "there are no schedules" in asl("schedules", "ls", *words).stderr
     assert asl("schedules", "rm", "nightly", *words).exit_code == 2
+
+
+def test_webhooks_by_commands(asl: Asl, folder: Path) -> None:
+    """The secret is a reference, which only the service reads."""
+    (folder / "review.asl.json").write_text(PASS)
+    words = ("--store", "runs.db")
+    secret = ("--scheme", "github", "--secret", "${env:GITHUB_SECRET}")
+    added = asl("webhooks", "add", "push", "review.asl.json", *secret, *words)
+    assert (added.exit_code, added.stderr) == (0, "asl: POST /hooks/push starts executions\n")
+    listed = asl("webhooks", "ls", *words).stdout
+    assert listed == "push  review  github  ${env:GITHUB_SECRET}\n"
+    plain = asl("webhooks", "add", "x", "review", "--scheme", "github", "--secret", "s3", *words)
+    assert (plain.exit_code, "is a reference" in plain.stderr) == (2, True)
+    assert asl("webhooks", "rm", "push", *words).exit_code == 0
+    assert "there are no webhooks" in asl("webhooks", "ls", *words).stderr

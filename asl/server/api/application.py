@@ -16,7 +16,7 @@ from asl import __version__
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.server.access.principal import Principal
-from asl.server.api import documents, events, executions, requests, schedules, service
+from asl.server.api import documents, events, executions, requests, schedules, service, webhooks
 from asl.server.problems import problem, problem_of
 
 __all__ = ["rest_application"]
@@ -27,6 +27,7 @@ ROUTERS: Final = (
     events.router,
     requests.router,
     schedules.router,
+    webhooks.router,
     service.router,
 )
 """The routes of the REST interface."""

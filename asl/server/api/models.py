@@ -11,6 +11,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 
 from asl.executions.schedules import CatchUp, Overlap
+from asl.server.webhooks.signatures import Scheme
 
 __all__ = [
     "AnswerBatch",
@@ -52,6 +53,9 @@ __all__ = [
     "ScheduleRequest",
     "TokenAnswer",
     "TokenPage",
+    "WebhookModel",
+    "WebhookPage",
+    "WebhookRequest",
     "WhoAmI",
     "reason_of",
 ]
@@ -445,6 +449,53 @@ class NextTimes(Model):
     """The next times of a schedule."""
 
     times: list[str]
+
+
+# Webhooks
+
+
+class WebhookRequest(Model):
+    """A webhook to register or replace."""
+
+    document: str = Field(description="`NAME` or `NAME:VERSION` of a published document.")
+    scheme: Scheme = Field(description="How requests are signed.")
+    secrets: tuple[str, ...] = Field(
+        min_length=1,
+        max_length=10,
+        description="`${env:NAME}` or `${file:/PATH}`; several while one replaces another.",
+    )
+    header: str | None = Field(default=None, description="Header of the scheme `header`.")
+    delivery_header: str | None = Field(
+        default=None, description="Header with the id of a delivery; by default by the scheme."
+    )
+    headers: tuple[str, ...] = Field(
+        default=(), description="Headers that the input has, in `headers`; `body` is beside them."
+    )
+    content_types: tuple[str, ...] = Field(default=(), description="By default JSON.")
+    max_bytes: int = Field(default=262_144, ge=1, le=1_048_576, description="Largest body.")
+
+
+class WebhookModel(Model):
+    """A registered webhook."""
+
+    name: str
+    path: str = Field(description="Where it is called.")
+    document: str
+    scheme: Scheme
+    secrets: tuple[str, ...] = Field(description="References to its secrets.")
+    header: str
+    delivery_header: str
+    headers: tuple[str, ...]
+    content_types: tuple[str, ...]
+    max_bytes: int
+    created: str
+    user: str | None = Field(description="Who registered it.")
+
+
+class WebhookPage(Model):
+    """All webhooks."""
+
+    webhooks: list[WebhookModel]
 
 
 # Service
