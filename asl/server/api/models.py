@@ -469,7 +469,7 @@ class WebhookRequest(Model):
         default=None, description="Header with the id of a delivery; by default by the scheme."
     )
     headers: tuple[str, ...] = Field(
-        default=(), description="Headers that the input has, in `headers`; `body` is beside them."
+        default=(), description="Headers that the input has, in `headers`; the body is in `body`."
     )
     content_types: tuple[str, ...] = Field(default=(), description="By default JSON.")
     max_bytes: int = Field(default=262_144, ge=1, le=1_048_576, description="Largest body.")
