@@ -16,6 +16,7 @@ from asl.documents.drawing import FORMATS
 from asl.graphs.labels import rule_words
 from asl.graphs.layout import Box, Link, place_boxes
 from asl.graphs.model import graph_of
+from asl.graphs.svg import Marking, embedded_svg
 
 Json = Any
 EXAMPLES = sorted((Path(__file__).parents[2] / "docs" / "examples").glob("*.asl.json"))
@@ -285,3 +286,31 @@ def test_svg_has_a_bound() -> None:
     with pytest.raises(asl.AslError, match="at most 5000 states and transitions, this one 5103"):
         asl.graph(document, format="svg")
     assert asl.graph(document, format="dot").count(" -> ") >= 1_700
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_a_drawing_for_a_page_has_links_and_no_style(path: Path) -> None:
+    """Each state is a link with its pointer and its status; links are not within each other."""
+    graph = graph_of(asl.load(path).composed_value)
+    text = embedded_svg(graph, lambda state: Marking(f"#{state.name}", "FAILED", "✕"))
+    drawing = ElementTree.fromstring(text)
+    assert "style" not in text
+    nodes = [each for each in drawing.iter(f"{SVG}g") if "data-pointer" in each.attrib]
+    assert [each.get("data-pointer") for each in nodes] != []
+    assert {each.get("data-pointer") for each in nodes} == {
+        state.pointer for state in graph.all_states()
+    }
+    assert {each.get("data-status") for each in nodes} == {"FAILED"}
+    links = [*drawing.iter(f"{SVG}a")]
+    assert len(links) == len(nodes)
+    assert not [inner for link in links for inner in link.iter(f"{SVG}a") if inner is not link]
+
+
+def test_a_drawing_for_a_page_escapes_names_and_links() -> None:
+    name = "a\"b'<i>&"
+    document = {"StartAt": name, "States": {name: {"Type": name, "End": True}}}
+    mark = Marking('"><script>', '"><b>', "<")
+    drawing = ElementTree.fromstring(embedded_svg(graph_of(document), lambda state: mark))
+    (link,) = drawing.iter(f"{SVG}a")
+    assert link.get("href") == '"><script>'
+    assert not [*drawing.iter(f"{SVG}script"), *drawing.iter(f"{SVG}i"), *drawing.iter(f"{SVG}b")]

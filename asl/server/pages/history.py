@@ -373,7 +373,7 @@ class HistoryCache:
 
     def __init__(self, most: int = REMEMBERED) -> None:
         self._most = most
-        self._known: OrderedDict[tuple[str, int, str], RunHistory] = OrderedDict()
+        self._known: OrderedDict[tuple[str, int, str, int], RunHistory] = OrderedDict()
         self._lock = Lock()
 
     def get(
@@ -392,7 +392,7 @@ class HistoryCache:
         Raises:
             StoreDamaged: The history is damaged.
         """
-        key = (project.name, stored.number, stored.document)
+        key = (project.name, stored.number, stored.document, stored.redrives)
         with self._lock:
             found = self._known.pop(key, None)
             if found is None or found.ended not in (None, stored.ended):
