@@ -18,6 +18,7 @@ from asl.server.access.secret import StoreSecret
 from asl.server.access.users import hash_of
 from asl.stores.audit import AuditEntry, add_entry
 from tests.cli.test_serve import server
+from tests.server.service import until
 
 PASS = json.dumps({"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}})
 
@@ -145,6 +146,52 @@ def test_serve_for_others_without_users_says_so(tmp_path: Path) -> None:
         local = url.replace("0.0.0.0", "127.0.0.1")
         status, text = get(local, "/api/v1/executions")
         assert (status, "this service has no users" in text) == (401, True)
+
+
+ASKING = """
+StartAt: Ask
+States:
+  Ask:
+    {Type: Approval, Prompt: Ship it?, Policy: {Approvers: {Users: [ann]}}, ResultPath: $, End: true}
+"""
+
+
+def test_serve_sends_links_that_decide(tmp_path: Path) -> None:
+    made = command("token", "ann", "--role", "operator", "--role", "approver")
+    (tmp_path / "users.toml").write_text(made.stdout + 'notify = ["jsonl:ann.jsonl"]\n')
+    token = made.stderr.splitlines()[-1]
+    words = ["--users", "users.toml", "--public-url", "https://flow.example"]
+    with server(tmp_path, *words, "--notify", "jsonl:all.jsonl", "--store", "r.db") as (url, _):
+        post(url, "/api/v1/executions", json.dumps({"text": ASKING, "name": "one"}), token)
+        mine = waited(tmp_path / "ann.jsonl")["details"]
+        general = waited(tmp_path / "all.jsonl")["details"]
+        assert [each["option"] for each in mine["actions"]] == ["approve", "reject"]
+        link = mine["actions"][1]["link"].removeprefix("https://flow.example")
+        status, text = get(url, link)
+        assert (status, "Ship it?" in text) == (200, True)
+        assert get(url, general["link"].removeprefix("https://flow.example"))[0] == 303
+        assert post(url, link, "option=reject")[0] == 200
+        assert post(url, link, "option=approve")[0] == 410
+    done = command("show", "one", "--store", str(tmp_path / "r.db"))
+    assert '"approver": "ann"' in done.stdout or '"approver":"ann"' in done.stdout
+    audit = command("audit", "--store", str(tmp_path / "r.db"), "--action", "request")
+    assert "ann (link)" in audit.stdout
+
+
+def post(url: str, path: str, body: str, token: str | None = None) -> tuple[int, str]:
+    kind = "application/x-www-form-urlencoded" if token is None else "application/json"
+    headers = {"Content-Type": kind}
+    if token is not None:
+        headers["Authorization"] = f"Bearer {token}"
+    with closing(HTTPConnection(url.removeprefix("http://"))) as connection:
+        connection.request("POST", path, body, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+
+def waited(file: Path) -> Any:
+    """Return the first line of a file, when it is there."""
+    return json.loads(until(lambda: file.exists() and file.read_text()).splitlines()[0])
 
 
 @pytest.mark.parametrize(

@@ -530,6 +530,7 @@ class AuditEntryModel(Model):
     action: str
     target: str
     details: dict[str, JsonValue]
+    hash: str = Field(description="SHA-256 of the entry and the hash of the one before it.")
 
 
 class AuditPage(Model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -10,7 +11,7 @@ from asl import __version__
 from asl.expr.times import format_timestamp
 from asl.server.api.access import Operator, Viewer
 from asl.server.api.models import AuditPage, Health, WhoAmI
-from asl.stores.audit import list_entries
+from asl.stores.audit import AuditFilter, list_entries
 
 __all__ = ["router"]
 
@@ -46,11 +47,19 @@ def health(access: Viewer) -> Health:
 @router.get("/audit")
 def audit(
     access: Operator,
+    user: Annotated[str | None, Query(max_length=200)] = None,
+    action: Annotated[str | None, Query(max_length=200)] = None,
+    target: Annotated[str | None, Query(max_length=300)] = None,
+    since: datetime | None = None,
     before: Annotated[int | None, Query(ge=1, lt=2**62)] = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
 ) -> AuditPage:
-    """List the actions of users, the newest first."""
-    found = list_entries(access.store.session, before=before, limit=limit)
+    """List the actions of users, the newest first.
+
+    `action` is an action or its first part, `target` a part of the target.
+    """
+    wanted = AuditFilter(user, action, target, None if since is None else since.timestamp())
+    found = list_entries(access.store.session, before=before, limit=limit, wanted=wanted)
     entries = [
         {
             "id": each.id,
@@ -60,6 +69,7 @@ def audit(
             "action": each.action,
             "target": each.target,
             "details": each.details,
+            "hash": each.hash.hex(),
         }
         for each in found
     ]

@@ -242,3 +242,21 @@ def test_log_is_listed_by_page_and_filter(store: asl.Store) -> None:
         for each in found
     )
     assert len(list_entries(store.session, limit=2000)) == 1200
+
+
+def test_log_is_filtered_by_the_interface(store: asl.Store) -> None:
+    for number, user in enumerate(("ann", "bob", "ann")):
+        add_entry(store.session, AuditEntry(number * 100, user, "token", "execution.stop", "e", {}))
+    store.session.flush()
+    with served(store) as client:
+
+        def found(**query: Any) -> list[int]:
+            answer = client.get("/api/v1/audit", params=query, headers=bearer(ANN))
+            assert all(len(each["hash"]) == 64 for each in answer.json()["entries"])
+            return [each["id"] for each in answer.json()["entries"]]
+
+        assert found() == [3, 2, 1]
+        assert found(user="ann") == [3, 1]
+        assert found(action="execution", since="1970-01-01T00:01:00Z") == [3, 2]
+        assert found(action="login") == []
+        assert client.get("/api/v1/audit", headers=bearer(BOB)).status_code == 403

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 import asl
+import asl.server
 from asl.server.access.secret import FileSecret, StoreSecret
 from asl.server.access.users import User, Users, hash_of
 from tests.server.access.people import (
@@ -249,3 +253,48 @@ def test_bearer_token_needs_no_form_token(client: TestClient) -> None:
     headers = {**bearer(ANN), "Origin": "https://tool.example"}
     body = {"text": '{"StartAt": "P", "States": {"P": {"Type": "Succeed"}}}', "name": "X"}
     assert client.post("/api/v1/documents", json=body, headers=headers).status_code == 201
+
+
+def test_service_below_a_path_of_another_application(store: asl.Store) -> None:
+    """Its logins, links and cookies work there as well."""
+    inner = asl.server.app(store, users=Users(PEOPLE), concurrency=0)
+    outer = Starlette(routes=[Mount("/flows", app=inner)], lifespan=inner.lifespan)
+    with TestClient(outer, base_url="https://x.example", follow_redirects=False) as client:
+        assert client.get("/flows/ui/login").headers["location"] == (
+            "/flows/login?next=%2Fflows%2Fui%2F"
+        )
+        page = client.get("/flows/login").text
+        assert 'action="/flows/login"' in page
+        assert 'name="next" value="/flows/"' in page
+        answer = client.post("/flows/login", data={"token": ANN})
+        assert answer.headers["location"] == "/flows/"
+        assert client.get("/flows/").headers["location"] == "/flows/ui/"
+        assert client.get("/flows/api/v1/me").json()["user"] == "ann"
+        form = client.get("/flows/ui/executions").text
+        assert 'action="/flows/ui/logout"' in form
+        csrf = csrf_of_page(form)
+        assert client.post("/flows/ui/logout", data={"csrf": csrf}).status_code == 200
+        assert client.get("/flows/api/v1/me").status_code == 401
+
+
+def test_forms_of_users_without_a_session_have_a_token(store: asl.Store) -> None:
+    """A browser adds what a proxy knows, or that it runs on this machine, to every request."""
+    application = asl.server.app(store, local=True, concurrency=0)
+    store.run({"StartAt": "P", "States": {"P": {"Type": "Fail"}}}, name="one")
+    with TestClient(
+        application,
+        base_url="http://localhost:8083",
+        client=("127.0.0.1", 5),
+        follow_redirects=False,
+    ) as client:
+        csrf = csrf_of_page(client.get("/ui/executions/one").text)
+        own = {"Origin": "http://localhost:8083"}
+        url = "/ui/executions/one/delete"
+        assert client.post(url, data={"csrf": "x"}, headers=own).status_code == 403
+        evil = {"Origin": "http://evil.example"}
+        assert client.post(url, data={"csrf": csrf}, headers=evil).status_code == 403
+        assert client.post(url, data={"csrf": csrf}, headers=own).status_code == 303
+
+
+def csrf_of_page(text: str) -> str:
+    return re.findall(r'name="csrf" value="([^"]+)"', text)[0]
