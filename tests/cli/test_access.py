@@ -152,7 +152,7 @@ ASKING = """
 StartAt: Ask
 States:
   Ask:
-    {Type: Approval, Prompt: Ship it?, Policy: {Approvers: {Users: [ann]}}, ResultPath: $, End: true}
+    {Type: Approval, Prompt: Ship it?, Policy: {Approvers: {Users: [ann]}}, End: true}
 """
 
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from time import monotonic
+from typing import Final
+
 from starlette.requests import Request
 
 from asl.core.values import Json
+from asl.server.access.attempts import TooManyAttempts
 from asl.server.access.cross_site import SAFE_METHODS, refuse_cross_site
-from asl.server.access.principal import Forbidden, Principal
+from asl.server.access.principal import Forbidden, Principal, Unauthorized
 from asl.server.audit import record_action
 from asl.server.projects import Access, ServerProject
 
-__all__ = ["access_of"]
+__all__ = ["access_of", "while_allowed"]
+
+RECHECK: Final = 10.0
+"""Seconds after which a stream looks again whether its user may see it."""
 
 
 def access_of(request: Request, role: str) -> Access:
@@ -35,3 +44,25 @@ def access_of(request: Request, role: str) -> Access:
             record_action(access, "access.refused", place, details, reason=str(refusal))
         raise
     return access
+
+
+async def while_allowed(
+    request: Request, role: str, parts: AsyncGenerator[bytes, None]
+) -> AsyncIterator[bytes]:
+    """Yield the parts of a stream until they end, or the user may not see them any more.
+
+    Args:
+        request: The request, with its credentials.
+        role: The role that the stream needs.
+        parts: The parts.
+    """
+    checked = monotonic()
+    async with aclosing(parts):
+        async for part in parts:
+            if monotonic() >= checked + RECHECK:
+                checked = monotonic()
+                try:
+                    access_of(request, role)
+                except (Unauthorized, Forbidden, TooManyAttempts):
+                    return
+            yield part

@@ -26,6 +26,7 @@ from asl.server.access.proxies import TrustedProxies
 from asl.server.access.secret import SigningSecret, StoreSecret, serializer_of
 from asl.server.access.sessions import ROOT, Sessions
 from asl.server.access.users import NO_USERS, Users
+from asl.stores.audit import AuditEntry, add_entry
 
 __all__ = ["AccessControl", "AccessSettings"]
 
@@ -74,6 +75,7 @@ class AccessControl:
 
     def __init__(self, settings: AccessSettings, store: Store) -> None:
         self.settings = settings
+        self._store = store
         self.users = settings.users
         self.secret = settings.secret or StoreSecret(store)
         self.sessions = Sessions(store, self.secret, self.users, settings.proxies)
@@ -103,12 +105,20 @@ class AccessControl:
             self.attempts.check(address)
         try:
             found = authenticate(self._ways, request)
-        except WrongCredentials:
+        except WrongCredentials as refusal:
             self.attempts.add(address)
+            self._record_refusal(address, str(refusal))
             raise
         if found.ambient and found.csrf is None:
             return replace(found, csrf=self._form_token(found))
         return found
+
+    def _record_refusal(self, address: str, reason: str) -> None:
+        """Record wrong credentials in the audit log of the first project."""
+        now, details = self._store.clock.now(), {"address": address, "reason": reason}
+        entry = AuditEntry(now, "", "none", "credentials.refused", "service", {**details})
+        add_entry(self._store.session, entry)
+        self._store.session.flush()
 
     def _form_token(self, principal: Principal) -> str:
         """Return the token of forms of a user without a session."""

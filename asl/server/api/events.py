@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from itertools import islice
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Header, Query
+from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from asl.core.errors import AslError
+from asl.server.access.authorization import while_allowed
+from asl.server.access.principal import VIEWER
 from asl.server.api.access import Viewer
 from asl.server.api.models import CostReport, EventModel, EventPage
 from asl.server.projects import Access
@@ -44,6 +47,7 @@ def list_page(
 async def stream(
     key: str,
     access: Viewer,
+    request: Request,
     after: Annotated[int, Query(ge=0)] = 0,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> StreamingResponse:
@@ -62,13 +66,13 @@ async def stream(
         after = min(int(last_event_id[:18]), 2**53)
     name = find_execution(access.store, key).name
     return StreamingResponse(
-        _stream(access, name, after),
+        while_allowed(request, VIEWER, _stream(access, name, after)),
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
 
 
-async def _stream(access: Access, name: str, after: int) -> AsyncIterator[bytes]:
+async def _stream(access: Access, name: str, after: int) -> AsyncGenerator[bytes, None]:
     yield b": events of an execution\n\n"
     hub = access.project.hub
     async for text in hub.watch(name, after, SILENCE):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from difflib import unified_diff
 from typing import Any, Final, NamedTuple
 
@@ -22,7 +22,7 @@ from asl.executions import Store
 from asl.executions.execution_reader import REDRIVABLE
 from asl.graphs.model import GraphState, MachineGraph
 from asl.graphs.svg import Marking, embedded_svg
-from asl.server.access.authorization import access_of
+from asl.server.access.authorization import access_of, while_allowed
 from asl.server.access.principal import OPERATOR, VIEWER
 from asl.server.actions import (
     cancel_execution,
@@ -389,7 +389,7 @@ async def stream(request: Request) -> Response:
     given = request.headers.get("last-event-id") or request.query_params.get("after")
     after = number_of(given, "after") or 0
 
-    async def lines() -> AsyncIterator[bytes]:
+    async def lines() -> AsyncGenerator[bytes, None]:
         yield b": events of an execution\n\n"
         hub = access.project.hub
         async for text in hub.watch(stored.name, after, SILENCE):
@@ -398,7 +398,8 @@ async def stream(request: Request) -> Response:
             yield b"event: end\ndata: end\n\n"
 
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(lines(), media_type="text/event-stream", headers=headers)
+    allowed = while_allowed(request, VIEWER, lines())
+    return StreamingResponse(allowed, media_type="text/event-stream", headers=headers)
 
 
 def _news(text: bytes) -> bytes:

@@ -260,3 +260,13 @@ def test_log_is_filtered_by_the_interface(store: asl.Store) -> None:
         assert found(action="execution", since="1970-01-01T00:01:00Z") == [3, 2]
         assert found(action="login") == []
         assert client.get("/api/v1/audit", headers=bearer(BOB)).status_code == 403
+
+
+def test_wrong_credentials_are_recorded(store: asl.Store) -> None:
+    with served(store) as client:
+        for index in range(12):
+            client.get("/api/v1/me", headers=bearer(f"guess-{index}"))
+    found = list_entries(store.session)
+    assert len(found) == 10
+    assert {each.action for each in found} == {"credentials.refused"}
+    assert found[0].details == {"address": "192.0.2.7", "reason": "the token is unknown"}

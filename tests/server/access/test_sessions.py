@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 import asl
 import asl.server
 from asl.server.access.secret import FileSecret, StoreSecret
+from asl.server.access.sessions import Sessions
 from asl.server.access.users import User, Users, hash_of
 from tests.server.access.people import (
     ANN,
@@ -298,3 +299,25 @@ def test_forms_of_users_without_a_session_have_a_token(store: asl.Store) -> None
 
 def csrf_of_page(text: str) -> str:
     return re.findall(r'name="csrf" value="([^"]+)"', text)[0]
+
+
+def test_stream_ends_with_the_session(store: asl.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is removed sees no further events of a stream that was opened before."""
+    monkeypatch.setattr("asl.server.access.authorization.RECHECK", 0.0)
+    store.run({"StartAt": "P", "States": {"P": {"Type": "Pass", "End": True}}}, name="one")
+    users = Changing(PEOPLE)
+    with served(store, users=users) as client:
+        log_in(client)
+        for path in ("/api/v1/executions/one/stream", "/ui/executions/one/stream"):
+            assert "event: end" in client.get(path).text
+        identify = Sessions.identify
+
+        def removed(self: Sessions, request: Any) -> Any:
+            found = identify(self, request)
+            users.change("ann", None)
+            return found
+
+        monkeypatch.setattr(Sessions, "identify", removed)
+        answer = client.get("/api/v1/executions/one/stream")
+        assert answer.status_code == 200
+        assert "event: " not in answer.text
