@@ -111,7 +111,7 @@ async def execute(
     if listener is not None or program.has_channels:
         listener, delivery = _listened(execution, listener, services)
     if services is not None or parent is not None:
-        _share(effects, execution, services, parent)
+        _share(effects, frame, services, parent)
     if journal is not None or past is not None:
         _go_on(effects, frame, journal, past)
     if limited:
@@ -185,11 +185,12 @@ def _has_begun(execution: Execution) -> bool:
 
 def _share(
     effects: LocalEffects,
-    execution: Execution,
+    frame: Frame,
     services: Services | None,
     parent: RuntimeContext | None,
 ) -> None:
     """Give an execution the services of its run."""
+    execution = frame.execution
     if services is not None:
         runtime = effects.runtime
         runtime.services, runtime.middleware = services, services.middleware
@@ -199,6 +200,8 @@ def _share(
             execution.prices = services.prices
         if services.map_runs is not None:
             execution.map_runs = services.map_runs
+        if services.map_item is not None and parent is None:
+            frame.index, frame.item, frame.source = services.map_item
     if parent is not None:
         effects.runtime.start_within(parent)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.lazy import shared_cached_property
@@ -20,12 +20,13 @@ from asl.effects.tool_registry import OperatorPolicy, ToolRegistry
 from asl.engine.agent import Agent, Find
 from asl.engine.checkpoints import Storage
 from asl.engine.definitions import AgentDefinition, NoDefinitions
+from asl.engine.frame import Frame
 from asl.engine.live_map_run import MapRunMonitor
 from asl.engine.memory import Memory
 from asl.engine.pools import SharedBudgets
 from asl.engine.result import Result
 from asl.engine.tools import ListTools
-from asl.engine.usage import Price
+from asl.engine.usage import ExecutionSpending, Price
 from asl.program import Program
 from asl.states.calls import Target
 from asl.states.errors import Suspension
@@ -34,12 +35,29 @@ if TYPE_CHECKING:
     from asyncio import Task
     from decimal import Decimal
 
-__all__ = ["Notify", "OnMissing", "Services"]
+__all__ = ["ChildOutcome", "MapItem", "Notify", "OnMissing", "Services"]
 
 OnMissing: TypeAlias = Callable[[str], object]
 """Takes a sentence on a missing binding."""
 Notify: TypeAlias = Callable[[str, dict[str, Json], dict[str, Json]], object]
 """Takes `(kind, request, details)`: a request, a reminder or an escalation; may be async."""
+
+
+class ChildOutcome(NamedTuple):
+    """The end of a child of a distributed Map that ran elsewhere."""
+
+    value: Json
+    error: StateError | None
+    """Why it failed; None if it succeeded."""
+    spent: ExecutionSpending
+
+
+class MapItem(NamedTuple):
+    """The item for which an execution runs, as `$$.Map.Item` shows it."""
+
+    number: int
+    value: Json
+    source: str
 
 
 class Services:
@@ -89,6 +107,13 @@ class Services:
 
     child_store: ChildStore | None = None
     """Store of the started executions, None without one."""
+
+    run_elsewhere: Callable[[Frame], Awaitable[ChildOutcome | None]] | None = None
+    """Runs a child of a distributed Map elsewhere, or returns None to run it here; None to run all
+    here."""
+
+    map_item: MapItem | None = None
+    """The item of the first execution, if it is a child that runs elsewhere."""
 
     map_runs: MapRunMonitor | None = None
     """Follows the Map Runs of the executions; None without a monitor."""

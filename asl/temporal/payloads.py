@@ -18,11 +18,13 @@ __all__ = [
     "CALL",
     "CANCEL",
     "EXECUTION",
+    "SLICE",
     "STATE",
     "TOKEN",
     "AnswerMessage",
     "CallMessage",
     "CancelMessage",
+    "SliceMessage",
     "StartMessage",
     "TokenMessage",
     "pack",
@@ -31,6 +33,8 @@ __all__ = [
 
 EXECUTION: Final = "asl.Execution"
 """Type of the workflow."""
+SLICE: Final = "asl.Slice"
+"""Type of the workflow of some children of a distributed Map."""
 CALL: Final = "asl.call"
 """Type of the activity that calls an agent."""
 ANSWER: Final = "asl.answer"
@@ -97,6 +101,24 @@ class CancelMessage(TypedDict):
 
     error: str | None
     cause: str | None
+
+
+class SliceMessage(TypedDict):
+    """Input of the workflow of some children of a distributed Map."""
+
+    document: dict[str, Json]
+    """Document of each child."""
+    profile: str
+    workflow: str
+    """Name of the workflow of the children."""
+    workflow_id: str
+    express: bool
+    run: str
+    """Id of the run of the Map, with which the names of the children begin."""
+    items: str
+    """Packed inputs and items."""
+    content: NotRequired[str]
+    """Packed outcomes and unfinished executions of an earlier run, in the order of the items."""
 
 
 def pack(value: Json) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import Semaphore
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Final
@@ -19,7 +20,7 @@ from asl.states.calls import Target
 from asl.states.errors import RaisedError, Suspension
 from asl.temporal.payloads import CALL, CallMessage
 
-__all__ = ["RemoteAgent", "remote_agents"]
+__all__ = ["CallGate", "RemoteAgent", "remote_agents"]
 
 ATTEMPTS: Final = 3
 """Number of workers that a call may lose until it fails."""
@@ -29,8 +30,31 @@ LONGEST: Final = timedelta(days=365)
 """Limit of a call without `TimeoutSeconds`."""
 GRACE: Final = 10.0
 """Seconds beyond `TimeoutSeconds` after which Temporal ends a call that its worker does not end."""
+MAX_IN_FLIGHT: Final = 500
+"""Number of calls of a run at the same time; the server refuses more than 2,000."""
 BLOCKS: Final = ("Tools", "Streaming", "Progress", "Reasoning", "Model", "Memory", "Audit")
 """Blocks of a state that act where its agent runs."""
+
+
+class CallGate:
+    """Admits the calls of a workflow: so many at the same time, and none while it leaves its run.
+
+    Args:
+        is_leaving: Returns whether the workflow continues as a new run, which makes the call.
+    """
+
+    def __init__(self, is_leaving: Callable[[], bool]) -> None:
+        self.is_leaving = is_leaving
+        self._window = Semaphore(MAX_IN_FLIGHT)
+
+    async def __aenter__(self) -> None:
+        await self._window.acquire()
+        if self.is_leaving():
+            self._window.release()
+            raise Suspension
+
+    async def __aexit__(self, *_: object) -> None:
+        self._window.release()
 
 
 class RemoteAgent(Agent):
@@ -38,17 +62,20 @@ class RemoteAgent(Agent):
 
     Args:
         target: The agent or resource.
-        is_leaving: Returns whether the workflow continues as a new run, which makes the call.
+        gate: Admits the calls of the workflow.
         queue: Task queue of the workers that have it; None for that of the workflow.
     """
 
     needs_loop = takes_call = limits_itself = True
 
     def __init__(
-        self, target: Target, is_leaving: Callable[[], bool], queue: str | None = None
+        self,
+        target: Target,
+        gate: CallGate,
+        queue: str | None = None,
     ) -> None:
         self._target = target
-        self._is_leaving = is_leaving
+        self._gate = gate
         self._queue = queue
 
     async def answer(self, payload: Json, call: Call | None) -> Json:
@@ -59,8 +86,10 @@ class RemoteAgent(Agent):
             Suspension: The next run of the workflow makes the call.
         """
         assert call is not None
-        if self._is_leaving():
-            raise Suspension
+        async with self._gate:
+            return await self._call(payload, call)
+
+    async def _call(self, payload: Json, call: Call) -> Json:
         message = _message(self._target, payload, call)
         timeout = message["fields"].get("TimeoutSeconds")
         try:
@@ -126,20 +155,20 @@ def _state_error(error: ActivityError, target: Target) -> StateError:
     return mark_usage_unknown(RaisedError("States.TaskFailed", text))
 
 
-def remote_agents(services: Services, is_leaving: Callable[[], bool]) -> Find:
+def remote_agents(services: Services, gate: CallGate) -> Find:
     """Return the function that finds the agents of an execution: activities, and AWS services that
     the execution performs itself, such as `startExecution`.
 
     Args:
         services: Services of the run.
-        is_leaving: As for `RemoteAgent`.
+        gate: Admits the calls.
     """
     found: dict[Target, Agent] = {}
 
     def find(target: Target) -> Agent:
         if target not in found:
             agent = None if target.kind != "resource" else aws_service_agent(services, target)
-            agent = (agent or RemoteAgent(target, is_leaving)).bound_to(target, aws=False)
+            agent = (agent or RemoteAgent(target, gate)).bound_to(target, aws=False)
             by_token = target.kind == "resource" and target.pattern == ".waitForTaskToken"
             found[target] = CallbackHandler(agent) if by_token else agent
         return found[target]

@@ -13,11 +13,12 @@ from asl.bindings import Bindings, bind
 from asl.core.errors import AslError
 from asl.temporal.activities import AgentActivities
 from asl.temporal.addresses import TemporalAddress
+from asl.temporal.slice_workflow import SliceWorkflow
 from asl.temporal.workflow import ExecutionWorkflow
 
 __all__ = ["WORKFLOWS", "connect", "make_worker"]
 
-WORKFLOWS: Final[Sequence[type]] = (ExecutionWorkflow,)
+WORKFLOWS: Final[Sequence[type]] = (ExecutionWorkflow, SliceWorkflow)
 """The workflows of every worker."""
 
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from typing import ClassVar, Final, NoReturn
+from typing import ClassVar, NoReturn
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
-from asl.bindings import ResolvedBindings
 from asl.compiler import compile_workflow
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.documents.loading import resolve_profile
-from asl.effects.suspension import SuspensionMonitor
 from asl.engine.result import Result
 from asl.executions.approvals import record_answer
 from asl.stores.executions import ENDED, StoredExecution
+from asl.temporal.claims import WorkflowClaim, has_long_history
 from asl.temporal.payloads import (
     ANSWER,
     CANCEL,
@@ -33,34 +32,11 @@ from asl.temporal.payloads import (
     pack,
     unpack,
 )
-from asl.temporal.remote import remote_agents
+from asl.temporal.remote import CallGate
+from asl.temporal.slices import Slicer
 from asl.temporal.workflow_store import WorkflowClock, WorkflowStore
 
 __all__ = ["ExecutionWorkflow"]
-
-LONG: Final = 1.0
-"""Seconds from which on a wait is one of the workflow, between two stretches of the execution."""
-MAX_EVENTS: Final = 4000
-"""Number of history events after which the workflow continues as a new run."""
-
-
-class _WorkflowClaim:
-    """The claim of the workflow on its execution (protocol `asl.executions.executor.Claim`)."""
-
-    def __init__(self, now: Callable[[], float], is_leaving: Callable[[], bool]) -> None:
-        self.suspension = SuspensionMonitor(now, LONG)
-        self._is_leaving = is_leaving
-
-    def prepare(self, bound: ResolvedBindings) -> ResolvedBindings:
-        """Return bindings that call activities, and let branches wait in place."""
-        bound.services.suspension = self.suspension
-        find = remote_agents(bound.services, self._is_leaving)
-        bound.services.without_mocks = lambda: find
-        return bound._replace(find=find)
-
-    def needs(self) -> Sequence[str]:
-        """Return nothing: a call waits for a worker that has its binding."""
-        return ()
 
 
 @workflow.defn(name=EXECUTION, sandboxed=False)
@@ -75,7 +51,9 @@ class ExecutionWorkflow:
             ExecutionWorkflow.on_start(self)
         self.store = WorkflowStore(WorkflowClock())
         self.name = ""
-        self._claim: _WorkflowClaim | None = None
+        self._slicer = Slicer(has_long_history)
+        self._gate = CallGate(self._is_leaving)
+        self._claim: WorkflowClaim | None = None
         self._changes = 0
         """Number of answers so far."""
         self._cancellation: CancelMessage | None = None
@@ -128,7 +106,7 @@ class ExecutionWorkflow:
         """Run the execution until it ends; in between it waits for people, tokens and time."""
         while True:
             seen = self._changes
-            self._claim = _WorkflowClaim(self.store.clock.now, self._is_leaving)
+            self._claim = WorkflowClaim(self.store.clock.now, self._gate, self._slicer)
             executor = self.store.executor
             result = await executor.resume(self.name, {}, True, None, self._claim)
             self._claim = None
@@ -140,11 +118,8 @@ class ExecutionWorkflow:
             await self._wait(seen, result)
 
     def _is_leaving(self) -> bool:
-        """Return whether the history of this run is so long that the next effect belongs to a new
-        run.
-        """
-        info = workflow.info()
-        return info.is_continue_as_new_suggested() or info.get_current_history_length() > MAX_EVENTS
+        """Return whether the next effect belongs to a new run; slices are of one run."""
+        return has_long_history() and not self._slicer.running
 
     def _continue_as_new(self) -> NoReturn:
         """Continue the execution in a new run, with its content as the input."""
@@ -153,10 +128,8 @@ class ExecutionWorkflow:
 
     async def _wait(self, seen: int, result: Result) -> None:
         """Return when there is an answer, or the time of the execution has come."""
-        times = [each for each in (result.wake, self._stored().wake) if each is not None]
-        timeout = None
-        if times:
-            timeout = timedelta(seconds=max(0.0, min(times) - self.store.clock.now()))
+        seconds = self.store.seconds_until_due(self.name, result)
+        timeout = None if seconds is None else timedelta(seconds=seconds)
         with suppress(asyncio.TimeoutError):
             await workflow.wait_condition(lambda: self._changes != seen, timeout=timeout)
 

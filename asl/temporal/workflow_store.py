@@ -11,9 +11,12 @@ from temporalio import workflow
 
 from asl.core.errors import AslError
 from asl.core.values import Json
+from asl.engine.result import Result
 from asl.executions.base import StoreBase
 from asl.executions.executor import Executor
 from asl.executions.store import Store
+from asl.stores.deletion import delete_executions
+from asl.stores.executions import numbers_below
 from asl.stores.memory import MemoryBackend, MemoryConnection
 from asl.stores.session import Session, ThreadSessions
 from asl.stores.transfer import with_briefs
@@ -89,6 +92,17 @@ class WorkflowStore(Store):
         (line,) = self.export([name])
         journals = [self.reader.journal(each) for each in (self.get(name), *self.descendants(name))]
         return with_briefs(line, {each.number: (each.steps, each.brief()) for each in journals})
+
+    def seconds_until_due(self, name: str, result: Result) -> float | None:
+        """Return the seconds until a paused execution has to continue, None for no time."""
+        times = [each for each in (result.wake, self.get(name).wake) if each is not None]
+        return max(0.0, min(times) - self.clock.now()) if times else None
+
+    def forget(self, name: str) -> None:
+        """Delete an execution that has ended."""
+        known = self.get(name)
+        delete_executions(self.session, [known.number, *numbers_below(self.session, known.number)])
+        self.session.flush()
 
     @property
     def executor(self) -> Executor:

@@ -37,7 +37,7 @@ from asl.engine.records import (
     WHOLE_PATH,
     each_record,
 )
-from asl.engine.usage import NO_USAGE, UsageTotals
+from asl.engine.usage import NO_USAGE, UNSPENT, UsageTotals
 from asl.states.blocks.streaming import CHUNK
 from asl.states.effects import Record
 
@@ -158,7 +158,7 @@ class JournaledExecution:
         if frame.parameter_values is not None and not self.journal.recorded.get(log.path):
             self.journal.put_filled(log.path, frame.parameter_values)
         try:
-            value = await interpret_in_time(self.runtime, frame)
+            value = await self._outcome(frame, log)
         except StateError as error:
             if self._cut(frame, log, failed=True):
                 self.answers.put(frame, log, log.path, "child", None, error)
@@ -176,6 +176,20 @@ class JournaledExecution:
             self.journal.on_fail_point("child.done")
         frame.log = None
         return value
+
+    async def _outcome(self, frame: Frame, log: MachineLog) -> Json:
+        """Run a child machine, here or elsewhere."""
+        assert frame.parent is not None
+        run_elsewhere = self.runtime.current_services().run_elsewhere
+        if run_elsewhere is not None and frame.execution is not frame.parent.execution:
+            outcome = await run_elsewhere(frame)
+            if outcome is not None:
+                log.has_start, frame.now = True, self.runtime.now()
+                frame.execution.absorb(frame.step.name, outcome.spent, UNSPENT)
+                if outcome.error is not None:
+                    raise outcome.error
+                return outcome.value
+        return await interpret_in_time(self.runtime, frame)
 
     def _cut(self, frame: Frame, log: MachineLog, *, failed: bool) -> bool:
         """Record the position of an interrupted child; return whether there is one."""

@@ -1,0 +1,143 @@
+"""Sizes: loops, Maps and waits that are larger than one history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from temporalio.client import WorkflowFailureError
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.temporal import claims
+from tests.temporal.servers import Server, development, run, skipping
+
+CALL: Any = {"Type": "Task", "Agent": "double", "End": True}
+DISTRIBUTED: Any = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+
+
+def double(value: int) -> int:
+    """Return a number times two."""
+    return 2 * value
+
+
+def map_of(state: Json, **fields: Json) -> Json:
+    """Return a document with a distributed Map of one state."""
+    processor = {"ProcessorConfig": DISTRIBUTED, "StartAt": "Do", "States": {"Do": state}}
+    only = {"Type": "Map", "ItemsPath": "$.items", "ItemProcessor": processor, "End": True}
+    return {"StartAt": "Each", "States": {"Each": {**only, **fields}}}
+
+
+@contextmanager
+def max_events(count: int) -> Iterator[None]:
+    """Let workflows continue as new runs from a number of events on."""
+    before, claims.MAX_EVENTS = claims.MAX_EVENTS, count
+    try:
+        yield
+    finally:
+        claims.MAX_EVENTS = before
+
+
+async def slices(server: Server, name: str) -> list[str]:
+    """Return the statuses of the slices of an execution, sorted."""
+    found = server.client.list_workflows(f"WorkflowType = 'asl.Slice' AND WorkflowId > '{name}/'")
+    listed = [each async for each in found if each.id.startswith(f"{name}/")]
+    return sorted(each.status.name for each in listed if each.status is not None)
+
+
+def test_distributed_map_runs_in_slices() -> None:
+    async def scene() -> None:
+        async with skipping({"double": double}) as server:
+            found = await server.run(map_of(CALL), {"items": list(range(300))})
+            assert found.output == [2 * each for each in range(300)]
+            assert found.runs[0].events < 60
+
+    run(scene())
+
+
+def test_map_of_few_items_runs_in_its_workflow() -> None:
+    async def scene() -> None:
+        async with development({"double": double}) as server:
+            handle = await server.start(map_of(CALL), {"items": [1, 2, 3]})
+            assert await handle.result() == [2, 4, 6]
+            assert await slices(server, handle.id) == []
+
+    run(scene())
+
+
+def test_slices_show_items_and_continue_as_new() -> None:
+    seen = {
+        "Type": "Pass",
+        "Parameters": {
+            "Index.$": "$$.Map.Item.Index",
+            "Value.$": "$$.Map.Item.Value",
+            "Execution.$": "$$.Execution.Id",
+        },
+        "End": True,
+    }
+    two: Json = map_of({"Type": "Wait", "Seconds": 5, "Next": "See"})
+    two["States"]["Each"]["ItemProcessor"]["States"]["See"] = seen
+    two["States"]["Each"]["ItemSelector"] = {"number.$": "$$.Map.Item.Value"}
+
+    async def scene(server: Server, count: int) -> list[Json]:
+        found = await server.run(two, {"items": list(range(count))})
+        output: list[Json] = found.output
+        assert [each["Index"] for each in output] == list(range(count))
+        assert [each["Value"] for each in output] == list(range(count))
+        assert len({each["Execution"] for each in output}) == count
+        return output
+
+    async def scenes() -> None:
+        async with skipping({}) as server:
+            (few, many) = await scene(server, 3), await scene(server, 100)
+            assert len(few[0]["Execution"]) == len(many[0]["Execution"])
+            with max_events(60):
+                await scene(server, 100)
+
+    run(scenes())
+
+
+def test_failed_item_cancels_other_slices() -> None:
+    def fail(value: int) -> int:
+        if value == 7:
+            raise StateError("Bad", "no")
+        return value
+
+    async def scene() -> None:
+        async with development({"double": fail}) as server:
+            waits = {"Type": "Wait", "Seconds": 300, "End": True}
+            first = {"Type": "Choice", "Choices": [], "Default": "Do"}
+            rule = {"Variable": "$", "NumericGreaterThan": 249, "Next": "Wait"}
+            document = map_of(CALL)
+            processor = document["States"]["Each"]["ItemProcessor"]
+            processor["StartAt"] = "Which"
+            processor["States"] |= {"Which": {**first, "Choices": [rule]}, "Wait": waits}
+            handle = await server.start(document, {"items": list(range(300))})
+            with pytest.raises(WorkflowFailureError) as failed:
+                await handle.result()
+            assert "States.ExceedToleratedFailureThreshold" in str(failed.value.cause)
+            assert await slices(server, handle.id) == ["CANCELED", "COMPLETED"]
+            document["States"]["Each"]["ToleratedFailureCount"] = 1
+            processor["States"]["Wait"]["Seconds"] = 1
+            found = await server.run(document, {"items": list(range(300))})
+            assert len(found.output) == 299
+
+    run(scene())
+
+
+def test_cancelled_execution_cancels_its_slices() -> None:
+    async def scene() -> None:
+        async with development({}) as server:
+            waits = {"Type": "Wait", "Seconds": 300, "End": True}
+            handle = await server.start(map_of(waits), {"items": list(range(30))})
+            while await slices(server, handle.id) != ["RUNNING"]:
+                pass
+            await handle.cancel()
+            with pytest.raises(WorkflowFailureError):
+                await handle.result()
+            while await slices(server, handle.id) != ["CANCELED"]:
+                pass
+
+    run(scene())
