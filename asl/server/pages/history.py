@@ -15,6 +15,7 @@ from asl.engine.events import ENDINGS, Event
 from asl.executions.execution_reader import EventFeed
 from asl.graphs.model import GraphState, MachineGraph
 from asl.server.projects import ServerProject
+from asl.states import STATE_TYPES, UNKNOWN
 from asl.stores.executions import StoredExecution
 
 __all__ = [
@@ -38,7 +39,6 @@ PRECEDENCE: Final = (*OPEN, "FAILED", "TIMED_OUT", "ABORTED", "CAUGHT", "SUCCEED
 """The status of a state is the first one of these that one of its visits has."""
 ENDS: Final[Mapping[str, str]] = {event: status for status, event in ENDINGS.items()}
 """The status of an execution by the type of its last event."""
-WAITING_TYPES: Final = ("Wait", "Approval")
 
 
 @dataclass(slots=True)
@@ -82,8 +82,8 @@ class StateVisit:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the visit only lets time pass."""
-        return self.type in WAITING_TYPES
+        """Whether the visit waits for time or people."""
+        return STATE_TYPES.get(self.type, UNKNOWN).waits
 
 
 def path_text(path: Path) -> str:
