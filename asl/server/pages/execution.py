@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from asl.core.diagnostics import InvalidDocument
 from asl.core.printable import printable, printable_json
-from asl.core.values import Json, compact
+from asl.core.values import Json, excerpt
 from asl.engine.events import Event
 from asl.executions import Store
 from asl.executions.execution_reader import REDRIVABLE
@@ -54,6 +54,8 @@ MOST_DRAWN: Final = 1_500
 MOST_COMPARED: Final = 1_500
 """Lines of a value that is compared with another one."""
 MOST_VISITS: Final = 200
+LARGEST_SUMMARY: Final = 20_000
+"""Bytes of the largest details that are written in order to show their beginning."""
 LONGEST_SUMMARY: Final = 160
 SILENCE: Final = 15.0
 """Seconds without an event after which a comment keeps a stream open."""
@@ -128,9 +130,9 @@ def _summary(event: Event) -> str:
         text = f"{details['error']}: {details.get('cause') or ''}"
     else:
         shown = {key: each for key, each in details.items() if key != "name"}
-        text = compact(next(iter(shown.values()))) if len(shown) == 1 else compact(shown)
-        text = "" if text == "{}" and not shown else text
-    return printable(text[: LONGEST_SUMMARY + 1])[:LONGEST_SUMMARY]
+        value = next(iter(shown.values())) if len(shown) == 1 else shown
+        text = excerpt(value, LARGEST_SUMMARY) if shown else ""
+    return printable(text[:LONGEST_SUMMARY])
 
 
 def show_execution(request: Request) -> Response:
