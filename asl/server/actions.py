@@ -11,9 +11,10 @@ from asl.engine.execution import execution_id
 from asl.executions import Store
 from asl.executions.registrations import Registration
 from asl.server.audit import record_action
-from asl.server.documents import find_revision, read_text, registration_of
+from asl.server.documents import find_document, find_revision, read_text, registration_of
 from asl.server.projects import Access, ServerProject
 from asl.server.views import find_execution
+from asl.service.operations import perform
 from asl.service.service import check_name
 from asl.states.effects import ABSENT
 from asl.stores.executions import StoredExecution
@@ -21,6 +22,7 @@ from asl.stores.executions import StoredExecution
 __all__ = [
     "arn_of",
     "cancel_execution",
+    "delete_document",
     "delete_execution",
     "fork_execution",
     "redrive_execution",
@@ -216,3 +218,15 @@ def delete_execution(access: Access, key: str, reason: str | None) -> None:
     stored = find_execution(access.store, key)
     access.store.delete(stored.name)
     record_action(access, "execution.delete", stored.name, reason=reason)
+
+
+async def delete_document(access: Access, name: str, reason: str | None) -> None:
+    """Delete a document with its versions; its executions continue.
+
+    Raises:
+        NotFound: There is no such document.
+    """
+    project = access.project
+    request = {"stateMachineArn": find_document(project, name).arn}
+    await perform(project.service, "DeleteStateMachine", request, project.scope)
+    record_action(access, "document.delete", name, reason=reason)

@@ -406,6 +406,9 @@ def test_a_start_form_comes_from_an_example(store: asl.Store, api: TestClient) -
     answer = post(api, "documents/hello/start", data={"input": "{"})
     assert answer.status_code == 400
     assert "is not JSON" in answer.text
+    assert post(api, "documents/hello/delete", data={"reason": "old"}).status_code == 303
+    assert api.get("/ui/documents/hello").status_code == 404
+    assert list_entries(store.session)[0].details["reason"] == "old"
 
 
 # Costs and comparisons

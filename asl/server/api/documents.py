@@ -14,6 +14,7 @@ from asl.documents.conversion import convert
 from asl.documents.drawing import graph
 from asl.documents.planning import plan
 from asl.expr.times import format_timestamp
+from asl.server.actions import delete_document
 from asl.server.api.access import Operator, Viewer
 from asl.server.api.models import (
     CheckRequest,
@@ -41,7 +42,6 @@ from asl.server.documents import (
     versions_of,
 )
 from asl.server.projects import ServerProject
-from asl.service.operations import perform
 
 __all__ = ["optional_document", "router"]
 
@@ -87,11 +87,7 @@ def describe(reference: str, access: Viewer) -> DocumentDetail:
 @router.delete("/documents/{name}", status_code=204)
 async def delete(name: str, access: Operator, body: Reason | None = None) -> None:
     """Delete a document with its versions; its executions continue."""
-    project = access.project
-    machine = find_document(project, name)
-    request = {"stateMachineArn": machine.arn}
-    await perform(project.service, "DeleteStateMachine", request, project.scope)
-    record_action(access, "document.delete", name, reason=reason_of(body))
+    await delete_document(access, name, reason_of(body))
 
 
 @router.post("/check")

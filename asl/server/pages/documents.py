@@ -22,7 +22,7 @@ from asl.documents.checking import check
 from asl.graphs.model import graph_of
 from asl.server.access.authorization import access_of
 from asl.server.access.principal import OPERATOR, VIEWER
-from asl.server.actions import start_execution
+from asl.server.actions import delete_document, start_execution
 from asl.server.audit import record_action
 from asl.server.documents import (
     Revision,
@@ -39,6 +39,7 @@ from asl.server.pages.forms import (
     json_field,
     optional_field,
     posted_form,
+    reason_in,
     upload_or_field,
 )
 from asl.server.pages.rendering import quoted, render
@@ -337,10 +338,18 @@ async def start(request: Request) -> Response:
         return go_to(request, f"executions/{quoted(execution_key(stored))}?done=started")
 
 
+async def delete(request: Request) -> Response:
+    """Delete a document with its versions."""
+    async with posted_form(request, OPERATOR) as (access, form):
+        await delete_document(access, request.path_params["reference"], reason_in(form))
+        return go_to(request, "documents")
+
+
 ROUTES: Final = (
     Route("/documents", show_documents),
     Route("/documents", publish, methods=["POST"]),
     Route("/documents/{reference}", show_document),
     Route("/documents/{reference}/start", start, methods=["POST"]),
+    Route("/documents/{reference}/delete", delete, methods=["POST"]),
 )
 """The routes of documents."""

@@ -31,8 +31,10 @@ __all__ = [
 Path: TypeAlias = tuple[str | int, ...]
 MAX_EVENTS: Final = 100_000
 """Events that a page reads; those of longer histories are in the REST interface."""
-REMEMBERED: Final = 8
+REMEMBERED: Final = 32
 """Histories in memory."""
+MOST_REMEMBERED: Final = 200_000
+"""Events of all histories in memory."""
 OPEN: Final = ("RUNNING", "RETRYING", "WAITING")
 """The statuses of a visit that has not ended."""
 PRECEDENCE: Final = (*OPEN, "FAILED", "TIMED_OUT", "ABORTED", "CAUGHT", "SUCCEEDED")
@@ -117,7 +119,7 @@ class StateTotals:
 
     name: str
     type: str
-    statuses: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(PRECEDENCE, 0)))
     attempts: int = 0
     seconds: float = 0.0
 
@@ -143,14 +145,13 @@ class RunHistory:
     def __init__(self, feed: EventFeed, graph: MachineGraph) -> None:
         self.events: list[Event] = []
         self.visits: list[StateVisit] = []
-        self.totals: dict[str, StateTotals] = {}
-        """What is known about each visited state, by its JSON Pointer."""
         self.ended: float | None = None
         """Time of the end of the execution, None before."""
         self.graph = graph
         self._feed = feed
         self._states: dict[str, Mapping[str, GraphState]] = {}
         """The states of each machine by name, by the JSON Pointer of the machine."""
+        self._by_pointer: dict[str, StateTotals] = {}
         self._latest: dict[Path, StateVisit] = {}
         self._open: dict[Path, StateVisit] = {}
         self._cut: list[StateVisit] = []
@@ -158,6 +159,14 @@ class RunHistory:
         self._failed: StateVisit | None = None
         """The visit that failed last."""
         self._lock = Lock()
+
+    @property
+    def totals(self) -> dict[str, StateTotals]:
+        """What is known about each visited state, by its JSON Pointer.
+
+        A copy: another thread may read further events meanwhile.
+        """
+        return dict(self._by_pointer)
 
     @property
     def is_truncated(self) -> bool:
@@ -335,9 +344,9 @@ class RunHistory:
             self._open[visit.path] = visit
 
     def _totals(self, visit: StateVisit) -> StateTotals:
-        found = self.totals.get(visit.pointer)
+        found = self._by_pointer.get(visit.pointer)
         if found is None:
-            found = self.totals[visit.pointer] = StateTotals(str(visit.path[-1]), visit.type)
+            found = self._by_pointer[visit.pointer] = StateTotals(str(visit.path[-1]), visit.type)
         return found
 
     def _state_at(self, path: Path) -> GraphState | None:
@@ -371,8 +380,7 @@ def _is_at_or_within(path: Path, outer: Path) -> bool:
 class HistoryCache:
     """The histories that were shown last, so that a page reads only what is new."""
 
-    def __init__(self, most: int = REMEMBERED) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, int, str, int], RunHistory] = OrderedDict()
         self._lock = Lock()
 
@@ -398,7 +406,7 @@ class HistoryCache:
             if found is None or found.ended not in (None, stored.ended):
                 found = RunHistory(project.store.feed(stored.name), draw(project, stored))
             self._known[key] = found
-            while len(self._known) > self._most:
+            while len(self._known) > 1 and self._has_too_many():
                 self._known.popitem(last=False)
         try:
             found.refresh()
@@ -407,3 +415,7 @@ class HistoryCache:
                 self._known.pop(key, None)
             raise
         return found
+
+    def _has_too_many(self) -> bool:
+        events = sum(len(each.events) for each in self._known.values())
+        return len(self._known) > REMEMBERED or events > MOST_REMEMBERED
