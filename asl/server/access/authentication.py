@@ -12,7 +12,8 @@ from asl.core.environment import user_name
 from asl.server.access.cross_site import host_of
 from asl.server.access.principal import PERMISSIONS, Principal, Unauthorized
 from asl.server.access.proxies import TrustedProxies
-from asl.server.access.users import Users
+from asl.server.access.users import Users, is_user_name
+from asl.states.approval_answers import normalize_name
 
 __all__ = [
     "NO_ACCESS",
@@ -48,10 +49,23 @@ def authenticate(authenticators: Sequence[Authenticator], request: HTTPConnectio
     for each in authenticators:
         found = each.identify(request)
         if found is not None:
-            return found
+            return _named(found)
     raise Unauthorized(
         "this request needs credentials: log in, or send the header 'Authorization: Bearer TOKEN'"
     )
+
+
+def _named(principal: Principal) -> Principal:
+    """Return a user whose name cannot be taken for that of another one.
+
+    Raises:
+        Unauthorized: The name is empty or has invisible characters, which records do not keep.
+    """
+    if not is_user_name(principal.user):
+        raise Unauthorized(
+            f"{principal.user!r} is no name: it is empty or has invisible characters"
+        )
+    return principal
 
 
 class WrongCredentials(Unauthorized):
@@ -115,9 +129,9 @@ class ProxyHeader:
             return None
         if not self.proxies.sends(request):
             raise WrongCredentials(f"the header {self.header} is accepted from the proxy only")
-        if len(names) > 1 or not names[0].strip():
+        user = names[0].strip(" \t")
+        if len(names) > 1 or not user:
             raise WrongCredentials(f"the header {self.header} must name one user")
-        user = names[0].strip()
         known = self._users.named(user)
         roles = known.roles if known is not None else frozenset[str]()
         if self._roles is not None:
@@ -156,7 +170,8 @@ class LocalUser:
     """
 
     def __init__(self) -> None:
-        self._identity = Principal(user_name(), frozenset(PERMISSIONS), "local", ambient=True)
+        user = normalize_name(user_name())
+        self._identity = Principal(user, frozenset(PERMISSIONS), "local", ambient=True)
 
     def identify(self, request: HTTPConnection) -> Principal | None:
         """Return the user of this machine."""

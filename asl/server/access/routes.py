@@ -308,6 +308,9 @@ def _request_page(
     stored = store.get(store.root(store.execution_of(link.request)))
     titles = {"prompt": "Request", "items": "Items", "input": "Input"}
     values = [(title, _shown(view[key])) for key, title in titles.items() if key in view]
+    texts = _texts(view["prompt"])
+    if texts is not None:
+        values = [each for each in values if each[0] != titles["prompt"]]
     if "editable" in view:
         values.append(("Editable values", _shown(view["editable"]["fields"])))
     return render_page(
@@ -315,6 +318,7 @@ def _request_page(
         status,
         request={"expiresAt": view.get("expiresAt", "")},
         prompt=printable(view["promptText"] or compact(view["prompt"]), lines=True),
+        texts=texts or [],
         workflow=printable(stored.workflow),
         execution=printable(stored.name),
         user=access.principal.user,
@@ -327,6 +331,14 @@ def _request_page(
         problem=printable(problem),
         values=[each for each in values if each[1]],
     )
+
+
+def _texts(prompt: Json) -> list[str] | None:
+    """Return the texts of a prompt beside its title; None for a prompt with other values."""
+    if not isinstance(prompt, dict) or not all(isinstance(each, str) for each in prompt.values()):
+        return None
+    shown = [str(text) for name, text in prompt.items() if name not in ("Title", "Description")]
+    return [printable(text[:SHOWN], lines=True) for text in shown]
 
 
 def _shown(value: Json) -> str:

@@ -199,6 +199,9 @@ def test_proxy_names_the_user(store: asl.Store) -> None:
         assert found["roles"] == ["approver", "manager", "viewer"]
         assert me(client, **{"X-User": "zoe"}).status_code == 401
         assert me(client, **{"X-User": " "}).status_code == 401
+        for name in ("ann\u00ad", "ann\u00a0", "a  b"):  # records would have another name
+            header = {"X-User": name.encode("latin-1"), "X-Roles": b"approver"}
+            assert client.get("/api/v1/me", headers=header).status_code == 401
         twice = [("X-User", "vic"), ("X-User", "ann")]
         assert client.get("/api/v1/me", headers=twice).status_code == 401
         forms = client.get("/ui/executions", headers={"X-User": "vic"})
