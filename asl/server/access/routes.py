@@ -334,7 +334,7 @@ def _request_page(
 
 
 def _texts(prompt: Json) -> list[str] | None:
-    """Return the texts of a prompt beside its title; None for a prompt with other values."""
+    """Return the texts of a prompt, without its title; None for a prompt with other values."""
     if not isinstance(prompt, dict) or not all(isinstance(each, str) for each in prompt.values()):
         return None
     shown = [str(text) for name, text in prompt.items() if name not in ("Title", "Description")]
