@@ -369,6 +369,7 @@ LATE = {
     "asl.server.pages.application": "jinja2, which only the pages need",
     "asl.server.access.users_file": "pydantic, where there are users",
     "asl.server.local": "starlette and cronsim, of the extra server",
+    "asl.server.monitoring": "the same",
     "asl.server.projects": "the same",
     "asl.server.schedules": "the same",
     "asl.server.webhooks": "the same",

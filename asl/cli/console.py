@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from enum import IntEnum
 from typing import TextIO
@@ -37,6 +37,7 @@ __all__ = [
     "print_report",
     "print_styled",
     "print_warnings",
+    "redirect_messages",
     "reserve_stdout",
     "stdout_to_stderr",
     "write_document",
@@ -177,7 +178,26 @@ def print_message(text: str, *, style: str | None = None) -> None:
 
 def print_styled(text: str) -> None:
     """Write a printable text with its colours to standard error."""
+    for write in _LISTENERS or (_write_message,):
+        write(text)
+
+
+_LISTENERS: list[Callable[[str], object]] = []
+"""Where messages go instead of standard error."""
+
+
+def _write_message(text: str) -> None:
     sys.stderr.write(f"{text}\n")
+
+
+@contextmanager
+def redirect_messages(write: Callable[[str], object]) -> Iterator[None]:
+    """Pass messages to a function instead of writing them to standard error."""
+    _LISTENERS.append(write)
+    try:
+        yield
+    finally:
+        _LISTENERS.remove(write)
 
 
 def print_report(found: Report | list[Report], *, end: str = "") -> None:

@@ -208,6 +208,7 @@ def serve_command(
     bindings: dict[str, Any] = {
         "tokens": TaskTokens(),
         **binding.bindings(None, origin, watch=watch, deployment=Deployment(region, address.url)),
+        "listener": service.listener,
     }
     retention = Retention.read(keep, keep_latest)
     if store_file is None and not projects:

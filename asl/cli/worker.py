@@ -2,9 +2,11 @@
 
 import asyncio
 import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
 
@@ -13,15 +15,22 @@ from asl.cli.binding_options import BindingOptions, binding_options
 from asl.cli.console import Exit
 from asl.cli.service_options import ServiceOptions, service_options
 from asl.cli.stores import STORE, command_for, open_store, prompt_text
+from asl.core.environment import require_extra
 from asl.engine.result import Result
 from asl.executions import Store
 from asl.executions.runner import Runner
 from asl.stores.errors import LeaseLost
+from asl.telemetry.log_lines import log_outcome
 
 if TYPE_CHECKING:
     from asl.executions.scheduler import Scheduler
 
 __all__ = ["worker_command"]
+
+Report: TypeAlias = Callable[[str, Result | str], object]
+"""Takes the name of an execution and its outcome."""
+PROJECT: Final = "default"
+"""Name of the project in logs and metrics."""
 
 
 @click.command("worker")
@@ -36,6 +45,19 @@ __all__ = ["worker_command"]
 )
 @click.option("--until-idle", is_flag=True, help="Exit when no execution is due.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not print the outcome of executions.")
+@click.option(
+    "--metrics-port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    help="Serve /metrics, /healthz and /readyz on this port; 0 for a free one.",
+)
+@click.option(
+    "--metrics-host",
+    metavar="ADDRESS",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address of this port; requests need no credentials.",
+)
 @service_options
 @binding_options
 def worker_command(
@@ -43,6 +65,8 @@ def worker_command(
     concurrency: int,
     until_idle: bool,
     quiet: bool,
+    metrics_port: int | None,
+    metrics_host: str,
     service: ServiceOptions,
     binding: BindingOptions,
 ) -> Exit:
@@ -58,40 +82,103 @@ def worker_command(
         asl worker --store runs.db --agents agents.yaml
     """
     with open_store(store_file, make=True) as store:
-        asyncio.run(_work(store, concurrency, until_idle, quiet, service, binding))
+        binding.record(store)
+        bindings = {**binding.bindings(None, quiet=quiet), "listener": service.listener}
+        report: Report = _print_nothing if quiet else _print_outcome
+        if service.is_logging:
+            report = partial(log_outcome, PROJECT)
+        worker = _Worker(store, concurrency, report, bindings, quiet=quiet, grace=service.grace)
+        with worker.monitored(metrics_host, metrics_port):
+            asyncio.run(worker.run(until_idle))
     return Exit.OK
 
 
-async def _work(
-    store: "Store",
-    concurrency: int,
-    until_idle: bool,
-    quiet: bool,
-    service: ServiceOptions,
-    binding: BindingOptions,
-) -> None:
-    binding.record(store)
-    scheduler = _scheduler(store)
-    report = _print_nothing if quiet else _print_outcome
-    while True:
-        context = store.runner(
-            concurrency=concurrency, report=report, **binding.bindings(None, quiet=quiet)
-        )
-        try:
-            async with context as runner:
-                if not quiet:
-                    console.print_message(
-                        f"asl: worker {runner.id} runs the executions of {store.path}"
-                    )
-                _stop_on_signals(runner, service.grace)
-                if until_idle:
-                    await _run_until_idle(runner, scheduler)
-                else:
-                    await _run_until_stopped(runner, scheduler)
+class _Worker:
+    """Runs what is due in a store, and starts what is due by its schedules.
+
+    Args:
+        store: The store.
+        concurrency: Maximum number of concurrent executions.
+        report: Called with the outcome of each execution.
+        bindings: Bindings of the executions.
+        quiet: Whether to print no message about the start.
+        grace: Seconds that running calls have to end when the worker is stopped.
+    """
+
+    def __init__(
+        self,
+        store: "Store",
+        concurrency: int,
+        report: Report,
+        bindings: Mapping[str, Any],
+        *,
+        quiet: bool,
+        grace: float,
+    ) -> None:
+        self._store = store
+        self._concurrency = concurrency
+        self._reports = [report]
+        self._bindings = bindings
+        self._quiet = quiet
+        self._grace = grace
+        self._scheduler = _scheduler(store)
+        self._runners: list[Runner] = []
+
+    @contextmanager
+    def monitored(self, host: str, port: int | None) -> Iterator[None]:
+        """Serve metrics and probes while the block runs, in a thread.
+
+        Raises:
+            AslError: The packages of the extra "server" are missing, or the address is in use.
+        """
+        if port is None:
+            yield
             return
-        except LeaseLost as error:
-            console.print_message(f"asl: {error}; the worker restarts", style="yellow")
-            store.reopen()
+        require_extra("starlette", "server", "--metrics-port")
+        from asl.server.monitoring import ProcessMetrics, serve_monitoring
+
+        metrics = ProcessMetrics()
+        self._reports.append(lambda name, outcome: metrics.count_outcome(PROJECT, outcome))
+        stores = {PROJECT: self._store}
+        with serve_monitoring(stores, metrics, lambda: self._runners, host, port) as url:
+            console.print_message(f"asl: metrics at {url}/metrics")
+            yield
+
+    def _report(self, name: str, outcome: "Result | str") -> None:
+        for report in self._reports:
+            report(name, outcome)
+
+    async def run(self, until_idle: bool) -> None:
+        """Run until a signal arrives, or until nothing is due."""
+        while True:
+            context = self._store.runner(
+                concurrency=self._concurrency, report=self._report, **self._bindings
+            )
+            try:
+                async with context as runner:
+                    self._runners[:] = [runner]
+                    await self._run(runner, until_idle)
+                return
+            except LeaseLost as error:
+                console.print_message(f"asl: {error}; the worker restarts", style="yellow")
+                self._store.reopen()
+
+    async def _run(self, runner: "Runner", until_idle: bool) -> None:
+        if not self._quiet:
+            place = self._store.path
+            console.print_message(f"asl: worker {runner.id} runs the executions of {place}")
+        _stop_on_signals(runner, self._grace)
+        if until_idle:
+            if self._scheduler is not None:
+                self._scheduler.start_due()
+            await runner.drain()
+            return
+        task = None if self._scheduler is None else asyncio.create_task(self._scheduler.run())
+        try:
+            await runner.wait_until_stopped()
+        finally:
+            if task is not None:
+                task.cancel()
 
 
 def _scheduler(store: "Store") -> "Scheduler | None":
@@ -101,21 +188,6 @@ def _scheduler(store: "Store") -> "Scheduler | None":
     from asl.executions.scheduler import Scheduler
 
     return Scheduler(store)
-
-
-async def _run_until_idle(runner: "Runner", scheduler: "Scheduler | None") -> None:
-    if scheduler is not None:
-        scheduler.start_due()
-    await runner.drain()
-
-
-async def _run_until_stopped(runner: "Runner", scheduler: "Scheduler | None") -> None:
-    task = None if scheduler is None else asyncio.create_task(scheduler.run())
-    try:
-        await runner.wait_until_stopped()
-    finally:
-        if task is not None:
-            task.cancel()
 
 
 def _stop_on_signals(runner: "Runner", grace: float) -> None:

@@ -218,6 +218,11 @@ class Runner:
             self._idle_wait.set_result(None)
 
     @property
+    def is_running(self) -> bool:
+        """Whether the runner starts what is due."""
+        return not self._is_stopping and not self._ended.is_set()
+
+    @property
     def is_stopping(self) -> bool:
         """Whether the runner was stopped, and starts nothing more."""
         return self._is_stopping

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from asl.bindings import Bindings, takes_bindings
 from asl.core.errors import AslError
+from asl.engine.result import Result
 from asl.executions import Store
 from asl.executions.runner import Runner
 from asl.executions.scheduler import Scheduler
@@ -31,10 +32,14 @@ from asl.server.access.sessions import SessionRenewal
 from asl.server.access.users import NO_USERS, Users
 from asl.server.amazon import AmazonFace
 from asl.server.http import RequestLimits, SecurityHeaders
+from asl.server.metrics import ProcessMetrics
+from asl.server.monitoring import Monitoring
 from asl.server.projects import DEFAULT, ServerProject, make_project
+from asl.server.request_records import RequestRecorder
 from asl.server.webhooks.face import WebhookFace
 from asl.service.http import CONCURRENCY, AwsEndpoint
 from asl.service.service import ACCOUNT, REGION
+from asl.telemetry.log_lines import log_outcome
 
 __all__ = ["ServerApplication", "app"]
 
@@ -79,12 +84,17 @@ class ServerApplication(Starlette):
         self._grace = grace
         self._runners: list[Runner] = []
 
+        self.metrics = ProcessMetrics()
+
         home = next(iter(projects.values())).store
         self.control = AccessControl(settings, home)
         api = LateFace(partial(_rest, self.control.identify))
         pages = LateFace(partial(_pages, self.control.identify))
         logins = LateFace(partial(_access_pages, self.control, projects))
         routes: list[BaseRoute] = [Route(path, logins) for path in ACCESS_PATHS]
+        stores = {name: each.store for name, each in projects.items()}
+        identify = self.control.identify
+        routes += Monitoring(stores, self.metrics, lambda: self._runners, identify).routes
         if len(projects) > 1:
             routes.append(Route("/", logins))
         for name, project in projects.items():
@@ -98,6 +108,7 @@ class ServerApplication(Starlette):
             routes=routes,
             lifespan=self.lifespan,
             middleware=[
+                Middleware(RequestRecorder, metrics=self.metrics),
                 Middleware(SecurityHeaders),
                 Middleware(SessionRenewal),
                 Middleware(RequestLimits),
@@ -118,7 +129,10 @@ class ServerApplication(Starlette):
             async with AsyncExitStack() as runners:
                 for project in self.projects.values() if self._concurrency else ():
                     runner = project.store.runner(
-                        concurrency=self._concurrency, grace=self._grace, **project.bindings
+                        concurrency=self._concurrency,
+                        grace=self._grace,
+                        report=partial(self._report, project.name),
+                        **project.bindings,
                     )
                     self._runners.append(await runners.enter_async_context(runner))
                 yield
@@ -126,6 +140,11 @@ class ServerApplication(Starlette):
             self._runners.clear()
             for task in tasks:
                 task.cancel()
+
+    def _report(self, project: str, name: str, outcome: Result | str) -> None:
+        """Count and log the outcome of an execution."""
+        self.metrics.count_outcome(project, outcome)
+        log_outcome(project, name, outcome)
 
     def stop(self) -> None:
         """Begin to stop, while requests are still answered: start nothing more, end streams."""

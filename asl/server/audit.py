@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from asl.core.values import Json
 from asl.server.projects import Access
 from asl.stores.audit import AuditEntry, add_entry
+from asl.telemetry.log_lines import add_log_fields
 
 __all__ = ["add_action", "record_action"]
 
@@ -47,3 +48,4 @@ def add_action(
     now = access.store.clock.now()
     entry = AuditEntry(now, principal.user, principal.method, action, target, found)
     add_entry(access.store.session, entry)
+    add_log_fields(action=action, target=target)

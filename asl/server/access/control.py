@@ -27,6 +27,7 @@ from asl.server.access.secret import SigningSecret, StoreSecret, serializer_of
 from asl.server.access.sessions import ROOT, Sessions
 from asl.server.access.users import NO_USERS, Users
 from asl.stores.audit import AuditEntry, add_entry
+from asl.telemetry.log_lines import add_log_fields
 
 __all__ = ["AccessControl", "AccessSettings"]
 
@@ -109,6 +110,7 @@ class AccessControl:
             self.attempts.add(address)
             self._record_refusal(address, str(refusal))
             raise
+        add_log_fields(user=found.user)
         if found.ambient and found.csrf is None:
             return replace(found, csrf=self._form_token(found))
         return found
