@@ -326,18 +326,25 @@ def _serve(
         ),
         bindings,
         listener,
-        ready=lambda: _announce(url, where, is_open=settings.is_open),
+        ready=lambda: _announce(url, where, _warnings(host, keys, is_open=settings.is_open)),
         background=partial(_together, works),
     )
 
 
-def _announce(url: str, where: str, *, is_open: bool) -> None:
+def _warnings(host: str, keys: Mapping[str, str] | None, *, is_open: bool) -> Iterator[str]:
+    """Yield what is open, or closed, to other machines."""
+    if not is_open:
+        yield "the REST interface and the pages refuse all requests: add --users FILE"
+    if keys is None and host not in ("127.0.0.1", "localhost", "::1"):
+        yield "the API of Step Functions accepts any credentials: add --require-auth ID=SECRET"
+
+
+def _announce(url: str, where: str, warnings: Iterable[str]) -> None:
     console.print_message(f"asl: Step Functions, {where}, at {url}")
     console.print_message(f"    export AWS_ENDPOINT_URL_SFN={url}")
     console.print_message("    export AWS_DISABLE_HOST_PREFIX_INJECTION=true")
-    if not is_open:
-        text = "asl: the REST interface and the pages refuse all requests: add --users FILE"
-        console.print_message(text, style="yellow")
+    for warning in warnings:
+        console.print_message(f"asl: {warning}", style="yellow")
 
 
 class _RegisteredMachines:

@@ -110,7 +110,7 @@ class ServerApplication(Starlette):
             middleware=[
                 Middleware(RequestRecorder, metrics=self.metrics),
                 Middleware(SecurityHeaders),
-                Middleware(SessionRenewal),
+                Middleware(SessionRenewal, settings.public_url),
                 Middleware(RequestLimits),
             ],
         )

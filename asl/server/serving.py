@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from socket import socket
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from asl.executions import Store
 from asl.server.access.authentication import ProxyHeader, is_local_name
@@ -77,7 +78,7 @@ def access_settings(
     """Return whom a service serves, from the options of `asl serve`.
 
     Without users, an identity provider and a proxy that names users, requests of this machine need
-    no credentials if the service is for this machine only.
+    no credentials if the service is for this machine only, also by its public URL.
 
     Raises:
         AslError: A file cannot be read, or a proxy is no address.
@@ -98,10 +99,11 @@ def access_settings(
     proxy = None
     if proxy_header is not None:
         proxy = ProxyHeader(proxy_header, trusted, users, proxy_roles_header)
+    public = urlsplit(public_url or "").hostname
     has_users = users_file is not None or oidc is not None or proxy is not None
     return AccessSettings(
         users=users,
-        local=not has_users and is_local_name(host),
+        local=not has_users and is_local_name(host) and is_local_name(public or host),
         proxy=proxy,
         proxies=trusted,
         oidc=oidc,

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 import asl
 from asl.cli.main import cli
+from asl.cli.serve import _warnings
 from asl.server.access.secret import StoreSecret
 from asl.server.access.users import hash_of
 from asl.stores.audit import AuditEntry, add_entry
@@ -138,6 +139,14 @@ def test_serve_with_users_and_projects(tmp_path: Path) -> None:
         assert (status, json.loads(text)["project"]) == (200, "one")
         assert get(url, "/projects/two/api/v1/me", token)[0] == 403
     assert sorted(each.name for each in tmp_path.glob("*.db")) == ["one.db", "two.db"]
+
+
+def test_what_is_open_or_closed_to_other_machines_is_printed() -> None:
+    assert [*_warnings("127.0.0.1", None, is_open=True)] == []
+    closed, anyone = _warnings("0.0.0.0", None, is_open=False)
+    assert "refuse all requests: add --users FILE" in closed
+    assert "accepts any credentials: add --require-auth" in anyone
+    assert [*_warnings("0.0.0.0", {"ID": "secret"}, is_open=True)] == []
 
 
 def test_serve_for_others_without_users_says_so(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ class AccessControl:
         self._store = store
         self.users = settings.users
         self.secret = settings.secret or StoreSecret(store)
-        self.sessions = Sessions(store, self.secret, self.users, settings.proxies)
+        self.sessions = Sessions(store, self.secret, self.users, self.is_secure)
         self.attempts = AttemptLimiter(store.clock.now)
         self._ways = self._ordered()
 
@@ -130,6 +130,11 @@ class AccessControl:
     def address_of(self, request: HTTPConnection) -> str:
         """Return the address of the client of a request."""
         return self.settings.proxies.address_of(request)
+
+    def is_secure(self, request: HTTPConnection) -> bool:
+        """Return whether the client of a request uses HTTPS."""
+        public = self.settings.public_url or ""
+        return public.startswith("https://") or self.settings.proxies.is_secure(request)
 
     def url_of(self, request: HTTPConnection) -> str:
         """Return the URL of the service, without a slash at its end."""

@@ -11,10 +11,20 @@ from starlette.requests import HTTPConnection, Request
 
 from asl.server.access.principal import Forbidden, Principal
 
-__all__ = ["CSRF_FIELD", "SAFE_METHODS", "check_csrf", "host_of", "refuse_cross_site"]
+__all__ = [
+    "CSRF_FIELD",
+    "PUBLIC_HOST",
+    "SAFE_METHODS",
+    "check_csrf",
+    "check_same_site",
+    "host_of",
+    "refuse_cross_site",
+]
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
+PUBLIC_HOST: Final = "asl.public-host"
+"""Key of a scope with host and port of the service for its clients, which a proxy may replace."""
 CSRF_FIELD: Final = "csrf"
 """Name of the field of a form with `Principal.csrf`."""
 
@@ -42,8 +52,8 @@ def check_same_site(request: HTTPConnection) -> None:
     sites = request.headers.getlist("sec-fetch-site")
     if any(site not in ("same-origin", "none") for site in sites):
         raise Forbidden("the request was sent by a page of another site")
-    host = request.headers.get("host", "")
-    if any(urlsplit(each).netloc != host for each in request.headers.getlist("origin")):
+    own = (request.headers.get("host", ""), request.scope.get(PUBLIC_HOST))
+    if any(urlsplit(each).netloc not in own for each in request.headers.getlist("origin")):
         raise Forbidden(f"the request was sent by a page of another site than {host_of(request)}")
 
 

@@ -178,7 +178,7 @@ class _AccessPages:
         """Send the browser to the identity provider."""
         following = next_path(request, request.query_params.get("next"))
         url = f"{self._control.url_of(request)}/login/oidc/callback"
-        is_secure = self._control.settings.proxies.is_secure(request)
+        is_secure = self._control.is_secure(request)
         return await self._oidc().begin(url, following, is_secure=is_secure)
 
     async def return_from_provider(self, request: Request) -> Response:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from itsdangerous import BadData
 from starlette.requests import HTTPConnection
@@ -11,8 +13,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from asl.executions import Store
+from asl.server.access.cross_site import PUBLIC_HOST
 from asl.server.access.principal import Principal
-from asl.server.access.proxies import TrustedProxies
 from asl.server.access.secret import SigningSecret, serializer_of
 from asl.server.access.users import Users
 from asl.stores.resources import (
@@ -70,16 +72,20 @@ class Sessions:
         store: Store of the sessions that were ended.
         secret: Signs the cookies.
         users: The users.
-        proxies: Proxies, which are assumed to speak HTTPS with their clients.
+        is_secure: Returns whether the client of a request uses HTTPS.
     """
 
     def __init__(
-        self, store: Store, secret: SigningSecret, users: Users, proxies: TrustedProxies
+        self,
+        store: Store,
+        secret: SigningSecret,
+        users: Users,
+        is_secure: Callable[[HTTPConnection], bool],
     ) -> None:
         self._store = store
         self._secret = secret
         self._users = users
-        self._proxies = proxies
+        self._is_secure = is_secure
 
     def begin(self, request: HTTPConnection, response: Response, principal: Principal) -> Principal:
         """Begin a session, with a new name whatever the request has.
@@ -137,7 +143,7 @@ class Sessions:
 
     def clear(self, request: HTTPConnection, response: Response) -> None:
         """Remove the cookie from the browser."""
-        secure = self._proxies.is_secure(request)
+        secure = self._is_secure(request)
         response.headers.append("set-cookie", set_cookie(COOKIE, "", 0, secure=secure))
 
     def _content(self, request: HTTPConnection) -> _Content | None:
@@ -170,7 +176,7 @@ class Sessions:
     def _cookie(self, request: HTTPConnection, content: _Content) -> str:
         value = serializer_of(self._secret, _PURPOSE).dumps([*content])
         assert isinstance(value, str)
-        return set_cookie(COOKIE, value, LIFE, secure=self._proxies.is_secure(request))
+        return set_cookie(COOKIE, value, LIFE, secure=self._is_secure(request))
 
 
 def set_cookie(
@@ -199,11 +205,12 @@ def cookies_of(request: HTTPConnection, name: str) -> list[str]:
 class SessionRenewal:
     """Middleware that sends the cookies which `Sessions.identify` has renewed.
 
-    It also notes the path below which the service is mounted.
+    It also notes the path below which the service is mounted, and its host for clients.
     """
 
-    def __init__(self, application: ASGIApp) -> None:
+    def __init__(self, application: ASGIApp, public_url: str | None = None) -> None:
         self._application = application
+        self._host = None if public_url is None else urlsplit(public_url).netloc
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -217,5 +224,10 @@ class SessionRenewal:
                     message = {**message, "headers": [*message["headers"], *added]}
             await send(message)
 
-        noted = {**scope, _RENEWED: cookies, ROOT: scope.get("root_path", "")}
+        noted = {
+            **scope,
+            _RENEWED: cookies,
+            ROOT: scope.get("root_path", ""),
+            PUBLIC_HOST: self._host,
+        }
         await self._application(noted, receive, renewing)

@@ -250,6 +250,16 @@ def test_own_forms_are_accepted(client: TestClient) -> None:
     assert client.post("/login", data={"token": ANN}, headers=own).status_code == 303
 
 
+def test_forms_through_a_proxy_that_replaces_the_host(store: asl.Store) -> None:
+    with served(store, public_url="https://flow.example:8443/") as client:
+        headers = {"Host": "10.0.0.7:8083", "Origin": "https://flow.example:8443"}
+        answer = client.post("http://x/login", data={"token": ANN}, headers=headers)
+        assert answer.status_code == 303
+        assert "; Secure" in answer.headers["set-cookie"]
+        headers["Origin"] = "https://flow.example"
+        assert client.post("/login", data={"token": ANN}, headers=headers).status_code == 403
+
+
 def test_bearer_token_needs_no_form_token(client: TestClient) -> None:
     headers = {**bearer(ANN), "Origin": "https://tool.example"}
     body = {"text": '{"StartAt": "P", "States": {"P": {"Type": "Succeed"}}}', "name": "X"}

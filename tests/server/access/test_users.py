@@ -258,11 +258,13 @@ def test_service_for_this_machine_needs_no_users(tmp_path: Path) -> None:
     """With users, a proxy or a provider there may be a proxy here that sends no headers."""
     (tmp_path / "users.toml").write_text(row("ann", ANN))
     assert access_settings("127.0.0.1", **OPTIONS).local
+    assert access_settings("::1", **{**OPTIONS, "public_url": "http://localhost:8083"}).local
     assert not access_settings("0.0.0.0", **OPTIONS).local
     for more in (
         {"users_file": str(tmp_path / "users.toml")},
         {"proxy_header": "X-User", "proxies": ["127.0.0.1"]},
         {"issuer": "https://id.example", "client_id": "x"},
+        {"public_url": "https://flow.example"},
     ):
         assert not access_settings("127.0.0.1", **{**OPTIONS, **more}).local
     with pytest.raises(asl.AslError, match="must begin with https://"):
