@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from datetime import timedelta
 
 from temporalio import workflow
@@ -33,7 +34,7 @@ class SliceWorkflow:
     """Runs children of a distributed Map to their ends."""
 
     def __init__(self) -> None:
-        self.store = WorkflowStore(WorkflowClock())
+        self._clock = WorkflowClock()
         self._gate = CallGate(has_long_history)
 
     @workflow.run
@@ -43,74 +44,93 @@ class SliceWorkflow:
         Raises:
             ApplicationError: The document has errors, or the history cannot be continued.
         """
-        items = [read_item(each) for each in unpack(message["items"])]
-        names = [_name(message, item) for _, item in items]
         try:
-            outcomes = self._open(message, items, names)
-            open_ones = [at for at, outcome in enumerate(outcomes) if outcome is None]
-            runs = [self._child(names[at], items[at][1]) for at in open_ones]
-            for at, outcome in zip(open_ones, await asyncio.gather(*runs), strict=True):
-                outcomes[at] = outcome
+            children = self._open(message)
+            await asyncio.gather(*(each.run() for each in children))
         except AslError as error:
             raise ApplicationError(str(error), type="States.Runtime", non_retryable=True) from None
-        if None in outcomes:
-            self._continue_as_new(message, names, outcomes)
-        return pack(outcomes)
+        content = [each.content() for each in children]
+        if any(each.outcome is None for each in children):
+            workflow.continue_as_new({**message, "content": pack(content)})
+        return pack(content)
 
-    def _open(
-        self, message: SliceMessage, items: list[tuple[Json, MapItem]], names: list[str]
-    ) -> list[Json]:
-        """Create the executions, or take over those of an earlier run; return the outcomes so
-        far.
-        """
-        if "content" in message:
-            outcomes, unfinished = unpack(message["content"])
-            for line in unfinished:
-                self.store.import_execution(line)
-            return list(outcomes)
+    def _open(self, message: SliceMessage) -> list[_Child]:
+        """Return the children: new ones, or those of an earlier run."""
         program = compile_workflow(
             message["document"], resolve_profile(message["profile"]), message["workflow"]
         )
-        for name, (data, _) in zip(names, items, strict=True):
-            self._create(name, program, data, message)
-        self.store.session.flush()
-        return [None] * len(items)
+        items = [read_item(each) for each in unpack(message["items"])]
+        known = unpack(message["content"]) if "content" in message else [None] * len(items)
+        children = []
+        for (data, item), content in zip(items, known, strict=True):
+            child = _Child(_name(message, item), item, self._clock, self._gate)
+            if content is None:
+                child.begin(program, data, message)
+            else:
+                child.resume(program, content)
+            children.append(child)
+        return children
 
-    def _create(self, name: str, program: Program, data: Json, message: SliceMessage) -> None:
+
+class _Child:
+    """A child in a store of its own, which keeps each look into it short.
+
+    Args:
+        name: Name of the execution, which is its id.
+        item: The item.
+        clock: The time of the workflow.
+        gate: Admits the calls of the workflow.
+    """
+
+    def __init__(self, name: str, item: MapItem, clock: WorkflowClock, gate: CallGate) -> None:
+        self.name = name
+        self.outcome: Json = None
+        """Output, error and spending; None until the end."""
+        self._item = item
+        self._clock, self._gate = clock, gate
+        self._store: WorkflowStore | None = None
+        """Holds the execution until its end."""
+
+    def begin(self, program: Program, data: Json, message: SliceMessage) -> None:
+        """Create the execution."""
+        self._store = store = WorkflowStore(self._clock)
         origin = ExecutionOrigin(message["workflow_id"], ROLE)
-        self.store.executor.record(name, program, data, message["express"], None, origin)
+        store.executor.record(self.name, program, data, message["express"], None, origin)
+        store.session.flush()
 
-    async def _child(self, name: str, item: MapItem) -> Json:
-        """Run a child to its end and return its outcome; None if the next run continues it."""
-        store, gate = self.store, self._gate
-        while True:
-            claim = WorkflowClaim(store.clock.now, gate, item=item)
-            result = await store.executor.resume(name, {}, True, None, claim)
+    def resume(self, program: Program, content: Json) -> None:
+        """Take over what an earlier run returned as `content`."""
+        if "outcome" in content:
+            self.outcome = content["outcome"]
+            return
+        self._store = WorkflowStore(self._clock)
+        self._store.reader.put_program(program)
+        self._store.import_execution(content)
+
+    def content(self) -> Json:
+        """Return the outcome, or the execution for the next run."""
+        if self._store is None:
+            return {"outcome": self.outcome}
+        return self._store.brief_export(self.name)
+
+    async def run(self) -> None:
+        """Run the child until it ends or the workflow leaves its run."""
+        gate = self._gate
+        while self._store is not None:
+            claim = WorkflowClaim(self._clock.now, gate, item=self._item)
+            result = await self._store.executor.resume(self.name, {}, True, None, claim)
             if result.status in ENDED:
-                store.forget(name)
-                return _outcome(result)
-            if gate.is_leaving():
-                return None
-            await self._wait(store.seconds_until_due(name, result))
+                self.outcome, self._store = _outcome(result), None
+            elif gate.is_leaving():
+                return
+            else:
+                await self._wait(self._store.seconds_until_due(self.name, result))
 
     async def _wait(self, seconds: float | None) -> None:
         """Return after a time, or when the workflow leaves its run."""
         timeout = None if seconds is None else timedelta(seconds=seconds)
-        try:
+        with suppress(TimeoutError):
             await workflow.wait_condition(self._gate.is_leaving, timeout=timeout)
-        except TimeoutError:
-            return
-
-    def _continue_as_new(
-        self, message: SliceMessage, names: list[str], outcomes: list[Json]
-    ) -> None:
-        """Continue the unfinished children in a new run."""
-        unfinished = [
-            self.store.brief_export(name)
-            for name, outcome in zip(names, outcomes, strict=True)
-            if outcome is None
-        ]
-        workflow.continue_as_new({**message, "content": pack([outcomes, unfinished])})
 
 
 def _name(message: SliceMessage, item: MapItem) -> str:

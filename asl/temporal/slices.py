@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any, Final
 
 from temporalio import workflow
@@ -40,6 +41,8 @@ FEW: Final = 20
 """Number of items below which they run in the workflow."""
 MAX_BYTES: Final = 1_000_000
 """Size of the inputs of a slice, unless a single one is larger."""
+TASK_TIMEOUT: Final = timedelta(seconds=60)
+"""Time for all items of a slice to go on together."""
 TURNS: Final = 20
 """Turns of the event loop in which the children of a Map begin: their number doubles with each."""
 DIVISOR: Final = 4
@@ -216,12 +219,13 @@ class _MapSlices:
                 id=f"{workflow.info().workflow_id}/{run.id}/{children[0].frame.index}",
                 parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
                 cancellation_type=workflow.ChildWorkflowCancellationType.TRY_CANCEL,
+                task_timeout=TASK_TIMEOUT,
                 result_type=str,
                 static_summary=f"{len(children)} items from {children[0].frame.index} on",
             )
         except ChildWorkflowError as error:
             return [_failed(error)] * len(children)
-        return [_read_outcome(each) for each in unpack(packed)]
+        return [_read_outcome(each["outcome"]) for each in unpack(packed)]
 
 
 def _failed(error: ChildWorkflowError) -> ChildOutcome:

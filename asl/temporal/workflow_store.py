@@ -15,8 +15,6 @@ from asl.engine.result import Result
 from asl.executions.base import StoreBase
 from asl.executions.executor import Executor
 from asl.executions.store import Store
-from asl.stores.deletion import delete_executions
-from asl.stores.executions import numbers_below
 from asl.stores.memory import MemoryBackend, MemoryConnection
 from asl.stores.session import Session, ThreadSessions
 from asl.stores.transfer import with_briefs
@@ -97,12 +95,6 @@ class WorkflowStore(Store):
         """Return the seconds until a paused execution has to continue, None for no time."""
         times = [each for each in (result.wake, self.get(name).wake) if each is not None]
         return max(0.0, min(times) - self.clock.now()) if times else None
-
-    def forget(self, name: str) -> None:
-        """Delete an execution that has ended."""
-        known = self.get(name)
-        delete_executions(self.session, [known.number, *numbers_below(self.session, known.number)])
-        self.session.flush()
 
     @property
     def executor(self) -> Executor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, distribution
 from time import perf_counter
 from typing import Any, Final, NamedTuple
@@ -71,7 +72,11 @@ class Server:
             requestor=None,
         )
         return await self.client.start_workflow(
-            EXECUTION, message, id=name or uuid4().hex, task_queue=QUEUE
+            EXECUTION,
+            message,
+            id=name or uuid4().hex,
+            task_queue=QUEUE,
+            execution_timeout=timedelta(days=3650),  # without it the server has one of its own
         )
 
     async def run(self, document: Mapping[str, Any], data: Json = None) -> Measured:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -40,9 +41,15 @@ def max_events(count: int) -> Iterator[None]:
         claims.MAX_EVENTS = before
 
 
-async def slices(server: Server, name: str) -> list[str]:
-    """Return the statuses of the slices of an execution, sorted."""
-    found = server.client.list_workflows(f"WorkflowType = 'asl.Slice' AND WorkflowId > '{name}/'")
+async def slices_reach(server: Server, name: str, *statuses: str) -> None:
+    """Return when the slices of an execution have these statuses, sorted; lists are late."""
+    async with asyncio.timeout(20):
+        while await _slices(server, name) != [*statuses]:
+            await asyncio.sleep(0.1)
+
+
+async def _slices(server: Server, name: str) -> list[str]:
+    found = server.client.list_workflows("WorkflowType = 'asl.Slice'")
     listed = [each async for each in found if each.id.startswith(f"{name}/")]
     return sorted(each.status.name for each in listed if each.status is not None)
 
@@ -62,7 +69,7 @@ def test_map_of_few_items_runs_in_its_workflow() -> None:
         async with development({"double": double}) as server:
             handle = await server.start(map_of(CALL), {"items": [1, 2, 3]})
             assert await handle.result() == [2, 4, 6]
-            assert await slices(server, handle.id) == []
+            await slices_reach(server, handle.id)
 
     run(scene())
 
@@ -118,7 +125,7 @@ def test_failed_item_cancels_other_slices() -> None:
             with pytest.raises(WorkflowFailureError) as failed:
                 await handle.result()
             assert "States.ExceedToleratedFailureThreshold" in str(failed.value.cause)
-            assert await slices(server, handle.id) == ["CANCELED", "COMPLETED"]
+            await slices_reach(server, handle.id, "CANCELED", "COMPLETED")
             document["States"]["Each"]["ToleratedFailureCount"] = 1
             processor["States"]["Wait"]["Seconds"] = 1
             found = await server.run(document, {"items": list(range(300))})
@@ -132,12 +139,10 @@ def test_cancelled_execution_cancels_its_slices() -> None:
         async with development({}) as server:
             waits = {"Type": "Wait", "Seconds": 300, "End": True}
             handle = await server.start(map_of(waits), {"items": list(range(30))})
-            while await slices(server, handle.id) != ["RUNNING"]:
-                pass
+            await slices_reach(server, handle.id, "RUNNING")
             await handle.cancel()
             with pytest.raises(WorkflowFailureError):
                 await handle.result()
-            while await slices(server, handle.id) != ["CANCELED"]:
-                pass
+            await slices_reach(server, handle.id, "CANCELED")
 
     run(scene())
