@@ -13,8 +13,11 @@ from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.engine.result import Result
 from asl.executions.base import StoreBase
+from asl.executions.execution_reader import ExecutionReader
 from asl.executions.executor import Executor
 from asl.executions.store import Store
+from asl.program import Program
+from asl.stores.executions import StoredExecution
 from asl.stores.memory import MemoryBackend, MemoryConnection
 from asl.stores.session import Session, ThreadSessions
 from asl.stores.transfer import with_briefs
@@ -79,11 +82,22 @@ class _SharedSession(ThreadSessions):
         return self._only
 
 
+class _WorkflowReader(ExecutionReader):
+    """Reads executions without a thread, which a workflow must not start."""
+
+    async def load_program(self, stored: StoredExecution) -> Program:
+        """Return the program of an execution, compiled here."""
+        return self.program(stored)
+
+
 class WorkflowStore(Store):
     """The store of one execution and its children, in the memory of a workflow."""
 
     def __init__(self, clock: WorkflowClock) -> None:
-        StoreBase.__init__(self, _SharedSession(_WorkflowBackend()), clock, {})
+        sessions = _SharedSession(_WorkflowBackend())
+        StoreBase.__init__(self, sessions, clock, {})
+        self._reader = _WorkflowReader(sessions, clock.now)
+        self._executor = Executor(self._reader, clock)
 
     def brief_export(self, name: str) -> Json:
         """Return an execution without its history so far, for another run of the workflow."""

@@ -146,3 +146,123 @@ def test_cancelled_execution_cancels_its_slices() -> None:
             await slices_reach(server, handle.id, "CANCELED")
 
     run(scene())
+
+
+def reminders(days: int) -> Json:
+    """Return a document with an approval that reminds daily."""
+    channels = [{"Type": "mail", "OnlyAfter": f"{day}d"} for day in range(1, days)]
+    approval = {
+        "Type": "Approval",
+        "Prompt": "?",
+        "Timeout": f"{days}d",
+        "Default": "Late",
+        "Notifications": {"Channels": channels},
+        "End": True,
+    }
+    late = {"Type": "Pass", "Result": "late", "End": True}
+    return {"StartAt": "Ask", "States": {"Ask": approval, "Late": late}}
+
+
+def test_wait_with_reminders_continues_as_new() -> None:
+    async def scene() -> None:
+        async with skipping({}) as server:
+            with max_events(100):
+                found = await server.run(reminders(60))
+            assert found.output == "late"
+            assert len(found.runs) == 4
+            assert max(each.input for each in found.runs[1:]) < 4000
+
+    run(scene())
+
+
+LOOP: Any = {
+    "StartAt": "Call",
+    "States": {
+        "Call": {
+            "Type": "Task",
+            "Agent": "double",
+            "InputPath": "$.one",
+            "ResultPath": "$.two",
+            "Next": "Keep",
+        },
+        "Keep": {"Type": "Pass", "Next": "Count"},
+        "Count": {
+            "Type": "Pass",
+            "Parameters": {"left.$": "States.MathAdd($.left, -1)", "one": 1},
+            "Next": "Last",
+        },
+        "Last": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.left", "NumericGreaterThan": 0, "Next": "Call"}],
+            "Default": "End",
+        },
+        "End": {"Type": "Succeed"},
+    },
+}
+"""A loop of four states."""
+
+
+def test_loop_continues_as_new() -> None:
+    async def scene() -> None:
+        async with skipping({"double": double}) as server:
+            with max_events(60):
+                found = await server.run(LOOP, {"left": 40, "one": 1})
+            assert found.output == {"left": 0, "one": 1}
+            assert len(found.runs) > 3
+            assert max(each.input for each in found.runs) < 2000
+
+    run(scene())
+
+
+@pytest.mark.full
+def test_loop_of_50000_states() -> None:
+    async def scene() -> None:
+        async with skipping({"double": double}) as server:
+            found = await server.run(LOOP, {"left": 12_500, "one": 1})
+            assert found.output == {"left": 0, "one": 1}
+            assert max(each.events for each in found.runs) < 4100
+            assert max(each.input for each in found.runs) < 4000
+
+    run(scene())
+
+
+@pytest.mark.full
+def test_year_with_daily_reminders() -> None:
+    async def scene() -> None:
+        async with skipping({}) as server:
+            with max_events(200):
+                found = await server.run(reminders(360))
+            assert found.output == "late"
+            assert len(found.runs) == 11
+            assert max(each.input for each in found.runs[1:]) < 10_000  # the document is 8,000
+
+    run(scene())
+
+
+@pytest.mark.full
+def test_map_of_10000_items() -> None:
+    processor: Json = {"StartAt": "Do", "States": {"Do": CALL}}
+    only = {"Type": "Map", "ItemsPath": "$.items", "ItemProcessor": processor, "End": True}
+
+    async def scene() -> None:
+        async with development({"double": double}) as server:
+            items = list(range(10_000))
+            document = {"StartAt": "Each", "States": {"Each": only}}
+            found = await server.run(document, {"items": items})
+            assert found.output == [2 * each for each in items]
+            assert max(each.events for each in found.runs) < 8000
+
+    run(scene())
+
+
+@pytest.mark.full
+def test_distributed_map_of_100000_items() -> None:
+    async def scene() -> None:
+        async with development({}) as server:
+            items = list(range(100_000))
+            waits = {"Type": "Wait", "Seconds": 1, "End": True}
+            found = await server.run(map_of(waits), {"items": items})
+            assert found.output == items
+            assert [each.events for each in found.runs] < [1000]
+
+    run(scene())
