@@ -155,3 +155,31 @@ def test_names_of_projects_are_safe_in_paths() -> None:
         for name in ("", "a/b", "..", "a b", "ü"):
             with pytest.raises(asl.AslError, match="name of a project"):
                 asl.server.app({name: store}, users=Users(PEOPLE))
+
+
+def test_every_route_of_the_application_is_known(client: TestClient) -> None:
+    """A new route at the top or of a project belongs into the tests of this module."""
+    application: Any = client.app
+    tops = {route.path for route in application.routes}
+    assert tops == {
+        *("/", "/login", "/login/oidc", "/login/oidc/callback", "/logout", "/links/{token}"),
+        *("/metrics", "/healthz", "/readyz"),
+        *("/projects/first", "/projects/other"),
+    }
+    (first,) = [route for route in application.routes if route.path == "/projects/first"]
+    assert {route.path for route in first.routes} == {
+        *("/", "/api/v1", "/ui", "/ui/login", "/ui/logout", "/hooks/{name}"),
+    }
+
+
+def test_metrics_show_the_projects_of_the_user(client: TestClient) -> None:
+    assert client.get("/metrics").status_code == 401
+    assert 'project="first"' in client.get("/metrics", headers=bearer(ANN)).text
+    seen = client.get("/metrics", headers=bearer(EVE)).text
+    assert 'project="other"' in seen
+    assert "first" not in seen
+    assert SECRET not in seen
+    for path in ("/healthz", "/readyz"):
+        text = client.get(path).text
+        assert "first" not in text
+        assert SECRET not in text
