@@ -20,7 +20,7 @@ from asl.core.printable import printable
 from asl.core.values import Json, compact
 from asl.server.access.authentication import NO_ACCESS
 from asl.server.access.control import AccessControl
-from asl.server.access.cross_site import check_csrf, check_same_site
+from asl.server.access.cross_site import SAFE_METHODS, check_csrf, check_same_site
 from asl.server.access.html import render_page
 from asl.server.access.links import (
     ApprovalLink,
@@ -290,7 +290,12 @@ class _AccessPages:
         principal.require_project(project.name)
         principal.require(APPROVER)
         access = Access(project, principal)
-        return link, access, open_request(project.store, link)
+        try:
+            return link, access, open_request(project.store, link)
+        except LinkRefused as refusal:
+            if request.method not in SAFE_METHODS:
+                record_action(access, "link.refused", link.request, reason=str(refusal))
+            raise
 
 
 def _request_page(

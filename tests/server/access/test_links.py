@@ -100,6 +100,7 @@ def test_link_is_used_once(client: TestClient, store: asl.Store, option: str) ->
     for answer in (client.post(link, data={"option": option}), client.get(link)):
         assert answer.status_code == 410
         assert "this link was used already" in answer.text
+    assert [action for _, _, action in actions(store)] == ["request.answer", "link.refused"]
 
 
 def test_link_is_used_once_while_more_approvals_are_needed(
