@@ -21,6 +21,7 @@ from asl.core.pointers import escape
 from asl.core.profile import AWS
 from asl.core.source import Source
 from asl.core.values import Json
+from asl.dialects.amazon.data_shapes import states_with_objects
 from asl.dialects.base import Coverage, WriterResult
 from asl.dialects.expressions import TextReference, inserted, said
 from asl.dialects.formatter import format_json
@@ -160,10 +161,13 @@ class _Writer:
     ) -> dict[str, Json]:
         """Return a machine; *pointer* is its original place, *place* its place in the result."""
         states: dict[str, Json] = {}
+        with_objects = states_with_objects(machine, language)
         for name, state in machine["States"].items():
             at, written = (f"{each}/States/{escape(name)}" for each in (pointer, place))
             kind = state["Type"]
             own = state.get("QueryLanguage", language)
+            if kind == "Approval" and own != "JSONata" and name not in with_objects:
+                self.unmerged(state, at)
             made = self.plain(state, at, written, language)
             handle = _KINDS.get(kind)
             more = {name: made} if handle is None else handle(self, name, made, at, own)
@@ -178,6 +182,14 @@ class _Writer:
                 self.lost("L-DROPPED", "nothing leads there any more", at, "it is left out")
         kept = {name: state for name, state in states.items() if name in known}
         return {"StartAt": start, "States": kept}
+
+    def unmerged(self, state: Mapping[str, Any], at: str) -> None:
+        """Report the record of an Approval that AWS cannot merge into every input."""
+        if "ResultPath" not in state:
+            message = "AWS cannot add the record to an input that is no object, and fails"
+            instead = "write the result in front into a field: give its state a ResultPath"
+            finding = Finding("L-RECORD", message, at, instead, severity=Severity.ERROR)
+            self.losses.append(finding)
 
     def plain(
         self, state: Mapping[str, Any], at: str, written: str, language: str

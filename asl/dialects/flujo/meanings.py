@@ -10,7 +10,7 @@ from typing import Final
 from asl.core.errors import ExpressionFault
 from asl.core.values import Json
 from asl.dialects.flujo.functions.conditions import compile_expression
-from asl.dialects.flujo.functions.pipeline_data import ARTIFACTS, INITIAL_INPUT, YES
+from asl.dialects.flujo.functions.pipeline_data import ARTIFACTS, INITIAL_INPUT, YES, branch_name
 from asl.dialects.flujo.functions.templates import (
     BlockPart,
     Part,
@@ -181,12 +181,25 @@ def _condition(arguments: Sequence[Term]) -> Term:
     return _Conditions(data, _given(arguments, 2), text).term(tree)
 
 
+def _key(arguments: Sequence[Term]) -> Term:
+    """Return the name of the branch that a condition selects."""
+    found = _condition(arguments)
+    if isinstance(found, Literal):
+        return Literal(branch_name(found.value))
+    if isinstance(found, _LOGICAL):
+        return Choose(found, Literal("true"), Literal("false"))
+    return found
+
+
+_LOGICAL: Final = (Comparison, Logic, Negation, Exists)
+"""Terms that are true or false."""
+
+
 def _truth(value: Term) -> Term:
     """Return whether a value counts as true."""
     if isinstance(value, Literal):
         return Literal(bool(value.value))
-    logical = Comparison | Logic | Negation | Exists | Unknown
-    return value if isinstance(value, logical) else FunctionCall("boolean", (value,))
+    return value if isinstance(value, (*_LOGICAL, Unknown)) else FunctionCall("boolean", (value,))
 
 
 class _Conditions:
@@ -485,7 +498,7 @@ _ROWS: Final[Mapping[str, Callable[[tuple[Term, ...]], Term]]] = {
     "answer": _at(0),
     "text": _text,
     "stringify": _stringified,
-    "key": _condition,
+    "key": _key,
     "branch": _at(0),
     "agrees": _agrees,
     "confirmed": _confirmed,

@@ -13,10 +13,10 @@ from asl.dialects.contenox.writing.knowledge import (
     renew,
     variable,
 )
-from asl.dialects.contenox.writing.steps import CAUGHT, TaskWriter
+from asl.dialects.contenox.writing.steps import TaskWriter
 from asl.dialects.contenox.writing.transitions import ChainTransition, goto, set_failure
 from asl.dialects.lowering import Handler
-from asl.dialects.terms import Term, walk
+from asl.dialects.terms import ERROR, Term, paths_of
 
 __all__ = ["catch", "retries"]
 
@@ -74,7 +74,7 @@ def catch(writer: TaskWriter, task: dict[str, Json], given: Term) -> Iterator[Ch
     cause = Cause("CX-CATCH", chosen.pointer)
     data = failed.resolve(chosen.output, cause)
     new = {name: failed.resolve(term, cause) for name, term in chosen.assign.items()}
-    if any(each == CAUGHT for each in walk(data)):
+    if any(each.root == ERROR for each in paths_of(chosen.output)):
         told = "an error becomes one text, with the task and the cause"
         writer.report("CX-CATCH", told, chosen.pointer, "{{.last_error}}")
     known = failed.known

@@ -211,14 +211,18 @@ class TaskWriter:
         return _form(printer.text(value), "a part of a variable becomes text", None)
 
     def report_lost(self, value: Term, code: str, pointer: str, instead: str | None = None) -> None:
-        """Report a value that no task can be given, at the place where it was lost."""
+        """Report a value that no task can be given, where it was lost and where it is read.
+
+        In a cycle it may be read before it is lost.
+        """
         for each in causes(value) or [None]:
             cause = each or Cause(code, pointer)
             told = _INEXPRESSIBLE.get(cause.code, "no task can express this")
             if cause.pointer in self.chain.selecting:
                 told = "an answer that selects a branch becomes the compared text"
             self.chain.lose(cause)
-            self.report(cause.code, told, cause.pointer, instead or _FALLBACK, Severity.ERROR)
+            for place in dict.fromkeys((cause.pointer, pointer)):
+                self.report(cause.code, told, place, instead or _FALLBACK, Severity.ERROR)
 
     def report_approximations(self, value: Term, pointer: str) -> None:
         """Report what a template shows in another way, or requires to be there."""
