@@ -44,6 +44,11 @@ def chain(template: str) -> dict[str, Any]:
     }
 
 
+CAUSE = {
+    "ErrorEquals": ["States.ALL"],
+    "Output": "{% {'why': $states.errorOutput.Cause} %}",
+    "Next": "tell",
+}
 DOCUMENTS: dict[str, tuple[str, Any]] = {
     "truth": ("asl", deciding("$not($states.input.r.kind)")),
     "truth of parts": ("asl", deciding("$exists($states.input.r) and $states.input.r.n")),
@@ -64,6 +69,39 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
         "asl",
         queries(
             {"ask": task("a", Output="{% $merge([$states.input, {'n': $states.result.n}]) %}")}
+        ),
+    ),
+    "record beside a text": (
+        "asl",
+        {
+            "StartAt": "ask",
+            "States": {
+                "ask": task("a", Next="approve"),
+                "approve": {"Type": "Approval", "Prompt": "Publish?", "End": True},
+            },
+        },
+    ),
+    "condition that is known": (
+        "flujo",
+        {
+            "version": "0.1",
+            "steps": [
+                {
+                    "kind": "conditional",
+                    "name": "which",
+                    "condition_expression": "True",
+                    "branches": {"true": [{"name": "yes", "agent": {"id": "a"}}]},
+                }
+            ],
+        },
+    ),
+    "cause of a caught error": (
+        "asl",
+        queries(
+            {
+                "ask": task("a", Catch=[CAUSE], Next="tell"),
+                "tell": task("b", Arguments={"task": "{% 'of ' & $states.input.why %}"}),
+            }
         ),
     ),
     "index from the end": ("asl", deciding("$states.input.list[-1] = 'q'")),
