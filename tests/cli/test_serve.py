@@ -36,8 +36,10 @@ Resources:
 
 
 @contextmanager
-def server(folder: Path, *words: str) -> Iterator[tuple[str, list[str]]]:
-    """Start a server; yields its URL and the lines that it printed until it was ready."""
+def server_process(
+    folder: Path, *words: str, lines: list[str] | None = None
+) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """Start a server; yields its process and its URL. The lines printed until then are added."""
     with subprocess.Popen(
         [sys.executable, "-m", "asl", "serve", "--port", "0", *words],
         cwd=folder,
@@ -47,18 +49,26 @@ def server(folder: Path, *words: str) -> Iterator[tuple[str, list[str]]]:
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     ) as process:
         assert process.stdout is not None
-        lines: list[str] = []
+        printed = [] if lines is None else lines
         try:
             for line in process.stdout:
-                lines.append(line.rstrip())
+                printed.append(line.rstrip())
                 if found := re.search(r"AWS_ENDPOINT_URL_SFN=(\S+)", line):
-                    yield found[1], lines
+                    yield process, found[1]
                     break
             else:
-                raise AssertionError(lines)
+                raise AssertionError(printed)
         finally:
             process.send_signal(signal.SIGINT)
             process.communicate()
+
+
+@contextmanager
+def server(folder: Path, *words: str) -> Iterator[tuple[str, list[str]]]:
+    """Start a server; yields its URL and the lines that it printed until it was ready."""
+    lines: list[str] = []
+    with server_process(folder, *words, lines=lines) as (_, url):
+        yield url, lines
 
 
 def send(url: str, operation: str, **request: Any) -> Any:

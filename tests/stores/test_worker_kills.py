@@ -67,6 +67,12 @@ class Workers:
         self.running[which].wait()
         self.running[which] = self.begun()
 
+    def replace(self, which: int) -> int:
+        """Start a new worker, stop an old one with SIGTERM, and return its exit code."""
+        old, self.running[which] = self.running[which], self.begun()
+        old.send_signal(signal.SIGTERM)
+        return old.wait(60)
+
     def end(self) -> None:
         for process in self.running:
             process.terminate()
@@ -117,3 +123,26 @@ def test_workers_are_killed_at_random(tmp_path: Path, kills: int) -> None:
         assert [*store.faults()] == []
     check_calls((tmp_path / "calls.log").read_text().splitlines(), running.killed)
     assert os.stat(path).st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("restarts", [4, pytest.param(60, marks=pytest.mark.full)])
+def test_a_rolling_restart_loses_and_repeats_no_call(tmp_path: Path, restarts: int) -> None:
+    """Each worker ends with exit code 0 when its calls have ended; others continue."""
+    slow = AGENT.replace("sleep(0.02)", "sleep(0.3)")
+    (tmp_path / "agent.py").write_text(slow)
+    path, chance = tmp_path / "runs.db", random.Random(restarts)
+    with asl.open_store(path) as store, workers(tmp_path, path) as running:
+        handles = []
+        for number in range(restarts):
+            handles += [store.start(DOCUMENT, 0) for _ in range(4)]
+            while len(store.workers()) < 2:  # an earlier signal would interrupt the start
+                time.sleep(0.05)
+            time.sleep(chance.uniform(0.3, 1.2))
+            assert running.replace(number % 2) == 0
+        for handle in handles:
+            assert handle.result(timeout=120).raise_for_status().output == STEPS - 1
+        assert [*store.faults()] == []
+    lines = (tmp_path / "calls.log").read_text().splitlines()
+    begun = [line.split(" ", 1)[1] for line in lines]
+    assert len(begun) == len(set(begun)) == 2 * len(handles) * (STEPS - 1)
+    check_calls(lines, set())
