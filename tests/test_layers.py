@@ -78,6 +78,7 @@ HEAVY = {
 MAY_BE_HEAVY = {
     "asl.agents.child_process": {"asyncio"},
     "asl.cli.serve": {"asyncio"},
+    "asl.cli.service_settings": {"pydantic"},
     "asl.cli.worker": {"asyncio"},
     "asl.functions": {"asyncio"},
     **{
@@ -337,6 +338,7 @@ LATE = {
     "asl.checks.jsonata_rules": "the query language JSONata",
     "asl.cli": "rows of the table of commands",
     "asl.cli.progress": "what a terminal shows of a run that takes a moment",
+    "asl.cli.service_settings": "pydantic, where a project has settings of a service",
     "asl.cli.trace": "the option --trace",
     "asl.compiler.include": "Include, which composes documents while it runs",
     "asl.compiler.jsonata": "JSONata, which a document in JSONPath lacks",

@@ -189,6 +189,9 @@ def cli(ctx: click.Context) -> None:
     """
     ctx.obj = project = find_project()
     ctx.default_map = dict.fromkeys(COMMANDS, project.options())
+    command = ctx.invoked_subcommand
+    if command is not None:
+        ctx.default_map[command] = project.options_of(command)
 
 
 def _handle_sigterm(number: int, frame: "FrameType | None") -> None:

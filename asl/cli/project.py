@@ -6,11 +6,13 @@ nearest parent folder within the repository.
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import click
 
 from asl.core.diagnostics import did_you_mean
+from asl.core.environment import require_extra
 from asl.core.errors import AslError
 from asl.core.printable import is_printable
 from asl.core.values import Json
@@ -23,9 +25,13 @@ _SETTINGS: Final[Mapping[str, tuple[type, str]]] = {
     "buckets": (dict, "a table of folders or URLs"),
     "profile": (str, "a name"),
     "request_link": (str, "a URL"),
+    "serve": (dict, "a table of options of 'asl serve'"),
     "store": (str, "a file"),
     "variables": (dict, "a table of values"),
+    "worker": (dict, "a table of options of 'asl worker'"),
 }
+_SERVICES: Final = ("serve", "worker")
+"""Settings of single commands, which are checked when such a command is used."""
 
 
 class Project(NamedTuple):
@@ -38,9 +44,10 @@ class Project(NamedTuple):
     variables: Mapping[str, Json] = {}
     buckets: Mapping[str, str] = {}
     request_link: str | None = None
+    services: Mapping[str, Json] = {}
 
     def options(self) -> dict[str, Any]:
-        """Return the defaults of options by parameter name."""
+        """Return the defaults of the options of all commands by parameter name."""
         found: dict[str, Any] = {
             "profile": self.profile,
             "agent_files": list(self.agents),
@@ -49,6 +56,21 @@ class Project(NamedTuple):
             "bucket_pairs": [f"{name}={place}" for name, place in self.buckets.items()],
         }
         return {name: value for name, value in found.items() if value}
+
+    def options_of(self, command: str) -> dict[str, Any]:
+        """Return the defaults of the options of a command by parameter name.
+
+        Raises:
+            AslError: A setting of the command is unknown or wrong, or a package is missing.
+        """
+        if command not in self.services or self.file is None:
+            return self.options()
+        require_extra("pydantic", "server", f"the table {command!r} of {self.file}")
+        from asl.cli.service_settings import read_section
+
+        folder = os.path.dirname(self.file)
+        own = read_section(self.file, command, self.services[command], partial(_place, folder))
+        return self.options() | own
 
 
 def find_project(folder: str = ".") -> Project:
@@ -108,13 +130,11 @@ def _project(file: str, settings: Mapping[str, Any]) -> Project:
             wants_texts and not all(isinstance(each, str) for each in texts)
         ):
             raise AslError(f"{file}: {name!r} must be {form}")
-        if name != "variables" and not all(map(is_printable, _texts(value))):
+        if name not in ("variables", *_SERVICES) and not all(map(is_printable, _texts(value))):
             raise AslError(f"{file}: {name!r} contains control characters")
     folder = os.path.dirname(file)
 
-    def place(path: str) -> str:
-        return path if "://" in path else os.path.join(folder, path)
-
+    place = partial(_place, folder)
     store = settings.get("store")
     return Project(
         file,
@@ -124,7 +144,13 @@ def _project(file: str, settings: Mapping[str, Any]) -> Project:
         settings.get("variables", {}),
         {name: place(path) for name, path in settings.get("buckets", {}).items()},
         settings.get("request_link"),
+        {name: settings[name] for name in _SERVICES if name in settings},
     )
+
+
+def _place(folder: str, path: str) -> str:
+    """Return a path of a file in a folder; URLs stay."""
+    return path if "://" in path else os.path.join(folder, path)
 
 
 def _texts(value: Any) -> list[str]:
