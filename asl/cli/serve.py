@@ -152,6 +152,12 @@ def _keys(
     show_default=True,
     help="Maximum number of concurrent executions.",
 )
+@click.option(
+    "--schedules",
+    "with_schedules",
+    is_flag=True,
+    help="Start executions at the times that SAM and CloudFormation templates plan.",
+)
 @click.option("--watch", is_flag=True, help="Check and replace definitions when files change.")
 @click.option(
     "--project",
@@ -175,6 +181,7 @@ def serve_command(
     region: str,
     keys: Mapping[str, str] | None,
     concurrency: int,
+    with_schedules: bool,
     watch: bool,
     project_pairs: tuple[str, ...],
     service: ServiceOptions,
@@ -218,7 +225,9 @@ def serve_command(
         return _serve_projects(projects, address, access, service, concurrency, bindings, retention)
     with address.socket, _opened(store_file, bindings) as store:
         binding.record(store)
-        machines = _RegisteredMachines(store, documents, origin, address.scope, bindings)
+        machines = _RegisteredMachines(
+            store, documents, origin, address.scope, bindings, with_schedules=with_schedules
+        )
         if not asyncio.run(machines.register()):
             return Exit.INVALID
         works = [machines.watch] if watch else []
@@ -356,6 +365,7 @@ class _RegisteredMachines:
         origin: How they are read.
         scope: Account and region of their ARNs.
         bindings: The bindings of their executions.
+        with_schedules: Whether schedules of templates start executions.
     """
 
     def __init__(
@@ -365,7 +375,10 @@ class _RegisteredMachines:
         origin: Origin,
         scope: RequestScope,
         bindings: Mapping[str, Any],
+        *,
+        with_schedules: bool,
     ) -> None:
+        self._with_schedules = with_schedules
         self.service = StatesService(store, "aws", bindings)
         self._native = StatesService(store, "default", bindings)
         self._files = files
@@ -415,6 +428,7 @@ class _RegisteredMachines:
             await perform(service, "CreateActivity", {"name": activity}, scope)
         kind = "EXPRESS" if document.express else "STANDARD"
         console.write_line(f"{arn}  {kind}")
+        self._plan(document, name)
         unbound = _unbound(document, service.profile, self.bindings)
         for message in unbound:
             console.print_message(f"    {message}", style="yellow")
@@ -429,6 +443,28 @@ class _RegisteredMachines:
             hint = "list http under 'services' in the section 'aws' of an agents file"
             console.print_message(f"    {hint}", style="yellow")
         return True
+
+    def _plan(self, document: Document, name: str) -> None:
+        """Make the schedules of a template those of the store, if that is wanted."""
+        if not document.planned_starts:
+            return
+        if not self._with_schedules:
+            count = console.count_noun(len(document.planned_starts), "schedule")
+            hint = f"add --schedules to start it by the {count} of the template"
+            console.print_message(f"    {hint}", style="yellow")
+            return
+        from asl.server.local import local_access
+        from asl.server.schedules import put_planned
+
+        access = local_access(self.service.store, self._scope)
+        for each in document.planned_starts:
+            try:
+                put_planned(access, name, each)
+            except AslError as refusal:
+                message = f"the schedule {each.name!r} cannot be used: {refusal}"
+                console.print_message(f"    {message}", style="yellow")
+            else:
+                console.print_message(f"    schedule {each.name}: {each.expression}")
 
     async def _publish(self, service: StatesService, arn: str, qualifiers: Iterable[str]) -> None:
         """Publish a version of a state machine, and let its aliases route to it."""

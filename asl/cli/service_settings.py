@@ -63,6 +63,7 @@ class ServeSection(_Section):
     account: Text | None = None
     region: Text | None = None
     require_auth: Annotated[Table, _Target("keys")] = {}
+    schedules: Annotated[bool | None, _Target("with_schedules")] = None
     watch: bool | None = None
     project: Annotated[Table, _Target("project_pairs", is_path=True)] = {}
     users: Annotated[Text | None, _Target("users_file", is_path=True)] = None

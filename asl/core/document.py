@@ -84,12 +84,35 @@ class Composition(NamedTuple):
     arguments: Mapping[str, str] = {}
 
 
+class PlannedStart(NamedTuple):
+    """A schedule of a template that starts its state machine.
+
+    Attributes:
+        name: Its name, or its logical id.
+        expression: `rate(...)`, `cron(...)` or `at(...)`.
+        timezone: Time zone of the expression.
+        input: The input as JSON text; None without one.
+        start: The earliest time as a timestamp; None for no bound.
+        end: The latest time as a timestamp; None for no bound.
+        paused: Whether it is disabled.
+    """
+
+    name: str
+    expression: str
+    timezone: str = "UTC"
+    input: str | None = None
+    start: str | None = None
+    end: str | None = None
+    paused: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Document:
     """A value, the text it was read from, and its dialect.
 
     `resource` is the name of the state machine within its template, `deployed` its name in ARNs,
-    `express` whether it is deployed as an express workflow, `qualifiers` its versions and aliases.
+    `express` whether it is deployed as an express workflow, `qualifiers` its versions and aliases,
+    `planned_starts` its schedules there.
     `siblings` reads the other state machines of the template, by both names. `findings` were found
     while reading. `_written` is the parsed text if it was built from the source. `hints` maps texts
     that are wrong as a resource name to a correction.
@@ -108,6 +131,7 @@ class Document:
     siblings: Callable[[], Mapping[str, Document]] | None = None
     express: bool = False
     qualifiers: tuple[str, ...] = ()
+    planned_starts: tuple[PlannedStart, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Document {self.name!r} in {self.dialect}>"

@@ -50,6 +50,8 @@ MOST: Final = 1000
 """The largest number of times that are made up for."""
 PUNCTUAL: Final = 60.0
 """Seconds up to which a start counts as in time."""
+_TIMING: Final = ("expression", "timezone", "start", "end", "paused")
+"""A replaced schedule with the same values continues where it was."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 _KEYWORD: Final = re.compile(r"<aws\.scheduler\.(scheduled-time|schedule-arn|execution-id)>")
 
@@ -180,7 +182,7 @@ def save_schedule(session: Session, schedule: Schedule, now: float) -> Schedule:
     Args:
         session: The store.
         schedule: The schedule.
-        now: Current time in epoch seconds; only later times count.
+        now: Current time in epoch seconds; if its times have changed, only later ones count.
 
     Raises:
         AslError: A part of it is wrong.
@@ -190,8 +192,11 @@ def save_schedule(session: Session, schedule: Schedule, now: float) -> Schedule:
     if known is None:
         made = replace(schedule, created=float(floor(now)), last=now)
     else:
-        done = {name: getattr(known, name) for name in ("created", "latest", "skipped")}
-        made = replace(schedule, last=now, **done)
+        made = replace(
+            schedule, created=known.created, latest=known.latest, skipped=known.skipped, last=now
+        )
+        if all(getattr(known, name) == getattr(schedule, name) for name in _TIMING):
+            made = replace(made, last=known.last, queued=known.queued)
     if not schedule.paused and not next_times(made, now, 1):
         raise AslError(f"the schedule {schedule.name!r} has no time in the future")
     put_schedule(session, made)

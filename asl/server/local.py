@@ -11,14 +11,22 @@ from asl.server.access.principal import PERMISSIONS, Principal
 from asl.server.audit import record_action
 from asl.server.documents import publish_document
 from asl.server.projects import DEFAULT, Access, make_project
+from asl.service.arns import RequestScope
+from asl.service.service import ACCOUNT, REGION
 
 __all__ = ["local_access", "publish"]
 
 
-def local_access(store: Store) -> Access:
-    """Return the access of the user of this machine to a store."""
+def local_access(store: Store, scope: RequestScope | None = None) -> Access:
+    """Return the access of the user of this machine to a store.
+
+    Args:
+        store: The store.
+        scope: Account and region of its ARNs; None for the usual ones.
+    """
     user = Principal(user_name(), frozenset(PERMISSIONS), "local")
-    return Access(make_project(DEFAULT, store, {}), user)
+    account, region = scope or (ACCOUNT, REGION)
+    return Access(make_project(DEFAULT, store, {}, account, region), user)
 
 
 def publish(access: Access, document: Document) -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import orjson
+
+from asl.core.document import PlannedStart
+from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.executions.schedules import (
     CatchUp,
@@ -14,6 +18,7 @@ from asl.executions.schedules import (
     pause_schedule,
     save_schedule,
 )
+from asl.expr.times import instant, seconds_of
 from asl.server.audit import record_action
 from asl.server.documents import reference_arn
 from asl.server.projects import Access
@@ -25,6 +30,7 @@ __all__ = [
     "find",
     "pause",
     "put",
+    "put_planned",
     "schedules_of",
     "upcoming",
 ]
@@ -99,6 +105,49 @@ def put(
     details: dict[str, Json] = {"document": document_name(saved), "expression": expression}
     record_action(access, "schedule.put", name, details)
     return saved
+
+
+def put_planned(access: Access, document: str, planned: PlannedStart) -> Schedule:
+    """Create or replace a schedule as a template plans it.
+
+    Args:
+        access: The project and the user.
+        document: Name of the document.
+        planned: The schedule of the template.
+
+    Raises:
+        AslError: A part of it is wrong or not supported.
+    """
+    try:
+        data = ABSENT if planned.input is None else orjson.loads(planned.input)
+    except orjson.JSONDecodeError:
+        raise AslError("its input is not JSON") from None
+    start, end = (_time(each) for each in (planned.start, planned.end))
+    return put(
+        access,
+        planned.name,
+        document,
+        planned.expression,
+        timezone=planned.timezone,
+        data=data,
+        start=start,
+        end=end,
+        paused=planned.paused,
+    )
+
+
+def _time(text: str | None) -> float | None:
+    """Return a timestamp in epoch seconds.
+
+    Raises:
+        AslError: It is none.
+    """
+    if text is None:
+        return None
+    moment = instant(text)
+    if moment is None:
+        raise AslError(f"{text!r} is not a timestamp such as 2027-01-31T12:00:00Z")
+    return seconds_of(moment)
 
 
 def pause(access: Access, name: str, paused: bool, *, reason: str | None = None) -> Schedule:

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Final
 
 from asl.core.diagnostics import InvalidDocument, did_you_mean
-from asl.core.document import Document, invalid
+from asl.core.document import Document, PlannedStart, invalid
 from asl.core.pointers import pointer_to
 from asl.core.source import Fault, Source, Span
 from asl.core.values import Json
@@ -20,6 +20,7 @@ from asl.sources.definition import (
 )
 from asl.sources.intrinsics import NESTED, Resolver, is_unknown, members
 from asl.sources.read_context import DUPLICATE, Note, ReadContext, fault_notes
+from asl.sources.schedules import planned_starts
 from asl.sources.text import TrackedText, string_meaning
 
 __all__ = ["CloudFormationTemplate"]
@@ -156,6 +157,11 @@ class CloudFormationTemplate:
                 qualified = resolver.qualified_arn(each) or ""
                 found.append(qualified.removeprefix(arn) if qualified.startswith(arn) else None)
         return tuple(dict.fromkeys(filter(None, found)))
+
+    def planned_starts(self, name: str, context: ReadContext) -> tuple[PlannedStart, ...]:
+        """Return the schedules that start a state machine."""
+        template, name, context = self.owner(name, context)
+        return tuple(planned_starts(template.resolver(context), name))
 
     @property
     def notes(self) -> Iterator[Note]:

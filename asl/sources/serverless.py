@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from asl.core.diagnostics import InvalidDocument, did_you_mean
-from asl.core.document import Document, parse_source
+from asl.core.document import Document, PlannedStart, parse_source
 from asl.core.source import Limits, Source, Span
 from asl.core.values import Json
 from asl.core.yaml_schema import CORE, Schema
@@ -84,6 +84,10 @@ class ServerlessTemplate:
 
     def qualifiers(self, name: str, context: ReadContext) -> tuple[str, ...]:
         """Return no versions and aliases: the plugin makes none."""
+        return ()
+
+    def planned_starts(self, name: str, context: ReadContext) -> tuple[PlannedStart, ...]:
+        """Return no schedules: those of templates of SAM and CloudFormation are read."""
         return ()
 
     @property

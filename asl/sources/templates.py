@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from asl.core.diagnostics import InvalidDocument, did_you_mean
-from asl.core.document import Document, invalid
+from asl.core.document import Document, PlannedStart, invalid
 from asl.core.errors import AslError
 from asl.core.source import Fault, Limits, Source
 from asl.core.values import Json
@@ -78,6 +78,9 @@ class Template(Protocol):
 
     def qualifiers(self, name: str, context: ReadContext) -> tuple[str, ...]:
         """Return the versions and aliases of a state machine."""
+
+    def planned_starts(self, name: str, context: ReadContext) -> tuple[PlannedStart, ...]:
+        """Return the schedules that start a state machine."""
 
     @property
     def hints(self) -> Mapping[str, str]:
@@ -162,6 +165,7 @@ def _deployed(document: Document, template: Template, name: str, given: ReadOpti
         deployed=template.deployed_name(name, reading),
         express=template.is_express(name, reading),
         qualifiers=template.qualifiers(name, reading),
+        planned_starts=template.planned_starts(name, reading),
         hints=template.hints,
     )
 

@@ -352,3 +352,57 @@ def test_functions_that_misbehave_leave_the_server_up(tmp_path: Path) -> None:
             "large": "States.DataLimitExceeded",
         }
         assert ended("ok")["output"] == '"ok"'
+
+
+PLANNED = """
+Resources:
+  Orders:
+    Type: AWS::Serverless::StateMachine
+    Properties:
+      Name: orders
+      Definition: {StartAt: P, States: {P: {Type: Pass, End: true}}}
+      Events:
+        Nightly:
+          Type: Schedule
+          Properties: {Schedule: "cron(0 2 * * ? *)", Input: '{"full": true}'}
+        Off:
+          Type: ScheduleV2
+          Properties:
+            ScheduleExpression: rate(5 minutes)
+            ScheduleExpressionTimezone: Europe/Berlin
+            State: DISABLED
+        Push: {Type: Api, Properties: {Path: /, Method: post}}
+  Often:
+    Type: AWS::Scheduler::Schedule
+    Properties:
+      ScheduleExpression: !Sub "rate(${Minutes} minutes)"
+      StartDate: "2031-01-01T00:00:00Z"
+      Target: {Arn: !GetAtt Orders.Arn, RoleArn: r}
+  Wrong:
+    Type: AWS::Events::Rule
+    Properties:
+      ScheduleExpression: cron(0 2 3W * ? *)
+      Targets: [{Id: a, Arn: "arn:aws:lambda:x:1:function:f"}, {Id: b, Arn: !Ref Orders}]
+Parameters: {Minutes: {Type: Number, Default: 7}}
+"""
+
+
+def test_schedules_of_a_template(tmp_path: Path) -> None:
+    """They are used with --schedules only; a wrong one is named."""
+    pytest.importorskip("cronsim")
+    (tmp_path / "template.yaml").write_text(PLANNED)
+    with server(tmp_path, "template.yaml", "--store", "runs.db") as (_, lines):
+        assert "    add --schedules to start it by the 4 schedules of the template" in lines
+    words = ("--store", str(tmp_path / "runs.db"))
+    assert asl_command("schedules", "ls", *words).stdout == ""
+    for _ in range(2):  # the second time they are there already
+        with server(tmp_path, "template.yaml", "--schedules", *words) as (_, lines):
+            assert "    schedule Orders-Nightly: cron(0 2 * * ? *)" in lines
+            (wrong,) = (line for line in lines if "'Wrong-1' cannot be used" in line)
+            assert "'LW' only" in wrong
+    listed = asl_command("schedules", "ls", "--json", *words).stdout.splitlines()
+    found = {each["name"]: each for each in map(json.loads, listed)}
+    assert found.keys() == {"Orders-Nightly", "Orders-Off", "Often"}
+    assert found["Orders-Off"]["paused"]
+    assert found["Often"]["expression"] == "rate(7 minutes)"
+    assert found["Often"]["next"] == "2031-01-01T00:07:00.000Z"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from asl.core.document import Document
+from asl.core.document import Document, PlannedStart
 from asl.core.opaque import PLACEHOLDER
 from asl.core.source import Limits, Source
 from asl.sources.definition import (
@@ -72,6 +72,10 @@ class TerraformTemplate:
         )
         kind = evaluator.value(node, scope).value
         return isinstance(kind, TrackedText) and kind.string == "EXPRESS"
+
+    def planned_starts(self, name: str, context: ReadContext) -> tuple[PlannedStart, ...]:
+        """Return no schedules: those of templates of SAM and CloudFormation are read."""
+        return ()
 
     def qualifiers(self, name: str, context: ReadContext) -> tuple[str, ...]:
         """Return the version of a state machine that is published, and its aliases."""
