@@ -25,8 +25,8 @@ def local_access(store: Store, scope: RequestScope | None = None) -> Access:
         scope: Account and region of its ARNs; None for the usual ones.
     """
     user = Principal(user_name(), frozenset(PERMISSIONS), "local")
-    account, region = scope or (ACCOUNT, REGION)
-    return Access(make_project(DEFAULT, store, {}, account, region), user)
+    place = scope or RequestScope(ACCOUNT, REGION)
+    return Access(make_project(DEFAULT, store, {}, place.account, place.region), user)
 
 
 def publish(access: Access, document: Document) -> str:
