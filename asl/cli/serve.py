@@ -352,6 +352,7 @@ def _announce(url: str, where: str, warnings: Iterable[str]) -> None:
     console.print_message(f"asl: Step Functions, {where}, at {url}")
     console.print_message(f"    export AWS_ENDPOINT_URL_SFN={url}")
     console.print_message("    export AWS_DISABLE_HOST_PREFIX_INJECTION=true")
+    console.print_message(f"    pages at {url}/ui/, REST at {url}/api/v1")
     for warning in warnings:
         console.print_message(f"asl: {warning}", style="yellow")
 

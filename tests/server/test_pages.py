@@ -124,7 +124,9 @@ def test_projects_are_separate(store: asl.Store) -> None:
     store.run(HELLO, name="first")
     with asl.open_store("memory:") as second:
         api = client({"one": store, "two": second})
-        assert "first" in api.get("/projects/one/ui/executions").text
+        page = Page(api.get("/projects/one/ui/executions").text)
+        assert [*page.all("a", href="/projects/one/ui/executions/first")]
+        assert [*page.all("a", href="/")]
         assert "first" not in api.get("/projects/two/ui/executions").text
         assert api.get("/projects/two/ui/executions/first").status_code == 404
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from threading import Event
@@ -51,17 +52,32 @@ MANY = {
 }
 
 
+SAY = {
+    "StartAt": "Say",
+    "States": {
+        "Say": {"Type": "Task", "Agent": "Speaker", "Streaming": {"Enabled": True}, "End": True}
+    },
+}
+
+
 class Service:
     """A running service whose agent waits until it is released."""
 
     def __init__(self) -> None:
         self.released = Event()
-        self.store = asl.open_store("memory:", agents={"Writer": self._write})
+        self.store = asl.open_store("memory:", agents={"Writer": self._write, "Speaker": self._say})
         self.url = ""
 
     def _write(self, data: Any) -> Any:
         self.released.wait(20)
         return {"text": "done"}
+
+    async def _say(self, data: Any, call: asl.Call) -> str:
+        call.report_chunk("Hello ")
+        while not self.released.is_set():
+            await asyncio.sleep(0.01)
+        call.report_chunk("Bo")
+        return "Hello Bo"
 
     def start(self, document: dict[str, Any], data: Any, name: str) -> str:
         """Start an execution and return the address of its page."""
@@ -100,6 +116,34 @@ def test_states_are_coloured_live(service: Service) -> None:
         page.locator("#state summary", has_text="Result").wait_for()
         page.locator(".event", has_text="TaskScheduled").first.click()
         page.locator("#event h3", has_text="TaskScheduled").wait_for()
+
+
+def test_an_answer_grows_live(service: Service) -> None:
+    """The words of an agent are shown while it speaks, then the output of its state."""
+    with browser_page() as page:
+        page.goto(f"{service.start(SAY, {}, 'live')}?state=/States/Say")
+        while page.locator(".live-answer").count() == 0:
+            page.reload()
+        page.locator(".live-answer", has_text="Hello").wait_for()
+        service.released.set()
+        page.locator('#state pre[aria-label="Output"]', has_text="Hello Bo").wait_for()
+
+
+ACCESSIBLE = """() => [...document.querySelectorAll("input, select, textarea, button, summary, a")]
+  .filter((each) => each.type !== "hidden" && each.getClientRects().length)
+  .filter((each) => !(each.labels?.length || each.ariaLabel || each.textContent.trim()
+    || each.closest("[aria-label]")))
+  .map((each) => each.outerHTML)"""
+
+
+@pytest.mark.parametrize("path", ["executions", "executions/x", "inbox", "documents", "costs"])
+def test_fields_and_buttons_have_names(service: Service, path: str) -> None:
+    """Every field has a label, every button and link a text."""
+    service.released.set()
+    service.store.run(ASK, {"amount": 90}, name="x")
+    with browser_page() as page:
+        page.goto(f"{service.url}/ui/{path}")
+        assert page.evaluate(ACCESSIBLE) == []
 
 
 def test_a_request_is_approved_by_keys(service: Service) -> None:

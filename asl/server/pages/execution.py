@@ -40,12 +40,13 @@ from asl.server.pages.timeline import timeline_of
 from asl.server.problems import NotFound
 from asl.server.projects import Access
 from asl.server.views import execution_key, find_execution
+from asl.states.blocks.streaming import CHUNK
 from asl.states.effects import ABSENT
 from asl.stores.executions import ENDED, StoredExecution
 
 __all__ = ["ROUTES", "difference_lines", "drawing_of", "history_of"]
 
-CHUNK: Final = 100
+ROWS: Final = 100
 """Rows of events that are loaded together."""
 SHOWN: Final = 50
 """Children and requests on the page."""
@@ -157,12 +158,12 @@ def show_execution(request: Request) -> Response:
             history.graph, lambda pointer: f"{here}?state={quoted(pointer)}#state", statuses
         ),
         size=history.graph.size,
-        rows=[_row(each, stored.started) for each in history.events[:CHUNK]],
+        rows=[_row(each, stored.started) for each in history.events[:ROWS]],
         first=0,
-        chunks=range(CHUNK, len(history.events), CHUNK),
+        chunks=range(ROWS, len(history.events), ROWS),
         is_truncated=history.is_truncated,
         last=history.events[-1].id if history.events else 0,
-        chunk=CHUNK,
+        chunk=ROWS,
         done=DONE.get(request.query_params.get("done", "")),
     )
 
@@ -179,6 +180,14 @@ def show_live(request: Request) -> Response:
         **_frame(request, access, stored),
         **_live(access, stored, history),
     )
+
+
+def show_answer(request: Request) -> Response:
+    """Show what the agent of a state has answered so far."""
+    access = access_of(request, VIEWER)
+    stored = find_execution(access.store, request.path_params["key"])
+    chosen = _chosen(request, access, stored, history_of(request, access, stored))
+    return render(request, access, "answer.html", answer=chosen.get("answer", ""))
 
 
 def _frame(request: Request, access: Access, stored: StoredExecution) -> dict[str, Any]:
@@ -245,7 +254,8 @@ def _chosen(
     if pointer is None:
         first = history.events[0].details.get("input") if history.events else None
         last = history.events[-1].details if history.events else {}
-        return {"visit": None, **_data(first, last.get("output", ABSENT)), "pointer": None}
+        data = _data(first, last.get("output", ABSENT))
+        return {"visit": None, "pointer": None, "overall": stored.status, **data}
     visits = history.visits_of(pointer)
     if not visits:
         name = next(
@@ -253,7 +263,8 @@ def _chosen(
         )
         if name is None:
             raise NotFound(f"the document has no state at {pointer!r}")
-        return {"visit": None, "pointer": pointer, "unvisited": name, **_data(None, ABSENT)}
+        data = _data(None, ABSENT)
+        return {"visit": None, "pointer": pointer, "overall": "", "unvisited": name, **data}
     number = number_of(request.query_params.get("visit"), "visit") or len(visits)
     visit = visits[min(max(number, 1), len(visits)) - 1]
     events = history.events_of(visit)
@@ -272,12 +283,14 @@ def _chosen(
     return {
         "visit": visit,
         "pointer": pointer,
+        "overall": history.totals[pointer].status,
         "number": visits.index(visit) + 1,
         "visits": len(visits),
+        "answer": history.answers.get(visit.path, ""),
         "attempts": [*_attempts(events)],
         "spent": usage.get(str(visit.path[-1])),
         "variables": history.variables_before(visit),
-        "visit_rows": [_row(each, stored.started) for each in events[:CHUNK]],
+        "visit_rows": [_row(each, stored.started) for each in events[:ROWS]],
         "details": details,
         **_data(details.get("input"), details.get("output", ABSENT)),
     }
@@ -337,17 +350,17 @@ def show_events(request: Request) -> Response:
     stored = find_execution(access.store, request.path_params["key"])
     history = history_of(request, access, stored)
     first = number_of(request.query_params.get("from"), "from") or 0
-    first -= first % CHUNK
+    first -= first % ROWS
     template = "event_rows.html" if is_fragment(request) else "events.html"
     return render(
         request,
         access,
         template,
         **_frame(request, access, stored),
-        rows=[_row(each, stored.started) for each in history.events[first : first + CHUNK]],
+        rows=[_row(each, stored.started) for each in history.events[first : first + ROWS]],
         first=first,
         count=len(history.events),
-        chunk=CHUNK,
+        chunk=ROWS,
         is_truncated=history.is_truncated,
     )
 
@@ -378,11 +391,11 @@ def show_event(request: Request) -> Response:
 
 
 _IDS: Final = re.compile(rb"^id: (\d+)$", re.MULTILINE)
-_LIVE: Final = b"event: StreamChunk\n"
+_LIVE: Final = f"event: {CHUNK}\n".encode()
 
 
 async def stream(request: Request) -> Response:
-    """Stream that there are new events, and the pieces of answers of agents, until the end.
+    """Stream that there are new events or words of agents, until the end.
 
     The page fetches what it shows of the events, so that they are interpreted in one place.
     """
@@ -405,12 +418,12 @@ async def stream(request: Request) -> Response:
 
 
 def _news(text: bytes) -> bytes:
-    """Return what a page needs of server-sent events: that there are some, and live answers."""
+    """Return what a page needs of server-sent events: that there are some, and their kind."""
     if text.startswith(b":"):
         return text
-    chunks = b"".join(each + b"\n\n" for each in text.split(b"\n\n") if _LIVE in each)
     ids = _IDS.findall(text)
-    return chunks + (b"id: %s\ndata: news\n\n" % ids[-1] if ids else b"")
+    words = b"event: words\ndata: news\n\n" if _LIVE in text else b""
+    return words + (b"id: %s\ndata: news\n\n" % ids[-1] if ids else b"")
 
 
 # Actions
@@ -466,6 +479,7 @@ async def delete(request: Request) -> Response:
 ROUTES: Final = (
     Route("/executions/{key}", show_execution),
     Route("/executions/{key}/live", show_live),
+    Route("/executions/{key}/answer", show_answer),
     Route("/executions/{key}/events", show_events),
     Route("/executions/{key}/events/{id:int}", show_event),
     Route("/executions/{key}/stream", stream),

@@ -16,6 +16,7 @@ from asl.executions.execution_reader import EventFeed
 from asl.graphs.model import GraphState, MachineGraph
 from asl.server.projects import ServerProject
 from asl.states import STATE_TYPES, UNKNOWN
+from asl.states.blocks.streaming import CHUNK
 from asl.stores.executions import StoredExecution
 
 __all__ = [
@@ -31,6 +32,8 @@ __all__ = [
 Path: TypeAlias = tuple[str | int, ...]
 MAX_EVENTS: Final = 100_000
 """Events that a page reads; those of longer histories are in the REST interface."""
+LONGEST_ANSWER: Final = 50_000
+"""Characters of an unfinished answer that are shown."""
 REMEMBERED: Final = 32
 """Histories in memory."""
 MOST_REMEMBERED: Final = 200_000
@@ -148,6 +151,8 @@ class RunHistory:
         self.ended: float | None = None
         """Time of the end of the execution, None before."""
         self.graph = graph
+        self.answers: dict[Path, str] = {}
+        """What agents have answered so far, by the path of the state that calls them."""
         self._feed = feed
         self._states: dict[str, Mapping[str, GraphState]] = {}
         """The states of each machine by name, by the JSON Pointer of the machine."""
@@ -189,6 +194,9 @@ class RunHistory:
                 if event.id:
                     self.events.append(event)
                     self._add(event, len(self.events) - 1)
+                elif event.type == CHUNK:
+                    words = self.answers.get(event.path, "") + str(event.details.get("chunk", ""))
+                    self.answers[event.path] = words[-LONGEST_ANSWER:]
 
     def visits_of(self, pointer: str) -> list[StateVisit]:
         """Return the visits of a state, in order."""
@@ -278,6 +286,7 @@ class RunHistory:
             self._change(visit, "RETRYING")
         elif kind.endswith("Scheduled"):
             visit.attempts += 1
+            self.answers.pop(visit.path, None)
             self._totals(visit).attempts += 1
             self._change(visit, "RUNNING")
         elif kind.endswith("StateStarted"):

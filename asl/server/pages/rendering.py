@@ -143,10 +143,16 @@ def _principal(request: Request, error: AslError) -> Principal | None:
 
 def _answer(request: Request, template: str, http_status: int, **values: Any) -> Response:
     ui = ui_path(request)
+    below = f"/projects/{quoted(values['project'])}/ui"
     text = (
         templates()
         .get_template(template)
-        .render(ui=ui, api=f"{ui.removesuffix('/ui')}/api/v1", path=request.url.path, **values)
+        .render(
+            ui=ui,
+            path=request.url.path,
+            projects=f"{ui.removesuffix(below)}/" if ui.endswith(below) else None,
+            **values,
+        )
     )
     return HTMLResponse(text, http_status, _HEADERS)
 

@@ -23,26 +23,32 @@ function colourGraph() {
   }
 }
 
-// Events of a running execution: what changes is fetched, answers of agents grow live.
+// The data beside the graph are fetched again when what they belong to has another status.
+function refreshPanel() {
+  const panel = document.querySelector("[data-panel]");
+  if (panel === null) return;
+  const source = panel.dataset.panel === ""
+    ? document.querySelector("h1 .status")
+    : [...document.querySelectorAll("tr[data-pointer]")]
+      .find((row) => row.dataset.pointer === panel.dataset.panel);
+  if (source === undefined || source === null) return;
+  if (source.dataset.status === panel.dataset.status) return;
+  panel.dataset.status = source.dataset.status;
+  htmx.ajax("GET", `${location.pathname}${location.search}`, { target: "#state" });
+}
+
+// Events of a running execution: what changes is fetched, also the words of its agents.
 function follow(element) {
   const source = new EventSource(element.dataset.stream);
-  const news = () => document.body.dispatchEvent(new CustomEvent("asl:news"));
+  const tell = (name) => document.body.dispatchEvent(new CustomEvent(name));
+  const news = () => tell("asl:news");
   source.onmessage = news;
-  source.addEventListener("StreamChunk", (message) => addChunk(JSON.parse(message.data)));
+  source.addEventListener("words", () => tell("asl:words"));
   source.addEventListener("end", () => {
     source.close();
     news();
     setTimeout(news, 1000);
   });
-}
-
-function addChunk(event) {
-  const path = JSON.stringify(event.path);
-  for (const each of document.querySelectorAll("[data-live]")) {
-    if (JSON.stringify(JSON.parse(each.dataset.live)) !== path) continue;
-    each.hidden = false;
-    each.textContent += event.details.chunk ?? "";
-  }
 }
 
 // States and events are shown beside the graph and the table.
@@ -104,6 +110,7 @@ document.addEventListener("DOMContentLoaded", () => {
 document.addEventListener("htmx:after:swap", () => {
   showTimes(document);
   colourGraph();
+  refreshPanel();
 });
 
 // Keys of the inbox: j and k go through the requests, numbers decide, c comments.
