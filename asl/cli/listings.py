@@ -68,7 +68,7 @@ def ls_command(
     if stuck:
         return _list_stuck(store_file, as_json)
     with open_store(store_file) as store:
-        before = None if after is None else find_execution(store, after).number
+        before = None if after is None else store.position(find_execution(store, after).name)
         rows = store.executions(status=status and status.upper(), before=before, limit=limit + 1)
         rows, more = rows[:limit], len(rows) > limit
         left = {

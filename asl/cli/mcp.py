@@ -16,7 +16,7 @@ from asl.core.document import Document
 from asl.core.environment import require_extra, user_name
 from asl.core.errors import AslError
 from asl.documents.checking import check
-from asl.executions import Store
+from asl.executions import Store, open_store
 
 __all__ = ["mcp_command"]
 
@@ -73,7 +73,7 @@ def mcp_command(
     if not workflows:
         raise AslError("there is no workflow: name documents, or a folder that has some")
     bindings = binding.bindings(None, origin)
-    with Store(store_file or "memory:", **bindings) as store:
+    with open_store(store_file or "memory:", **bindings) as store:
         binding.record(store)
         asyncio.run(_serve(store, workflows, wait, not no_answers))
     return Exit.OK

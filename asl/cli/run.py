@@ -24,7 +24,14 @@ from asl.cli.binding_options import BindingOptions, binding_options
 from asl.cli.console import Exit, exit_of_status
 from asl.cli.failures import describe_failure
 from asl.cli.project import is_from_project
-from asl.cli.stores import command_for, open_store, print_paused, print_redrive_hint
+from asl.cli.stores import (
+    command_for,
+    default_store,
+    is_on_server,
+    open_store,
+    print_paused,
+    print_redrive_hint,
+)
 from asl.compiler import compile_workflow
 from asl.compose import compose_runnable
 from asl.core.diagnostics import InvalidDocument, Report, Severity
@@ -195,7 +202,7 @@ def run_command(
         strict,
         ignore_blocks,
         quiet,
-        detach,
+        detach or (store_file is not None and is_on_server(store_file or default_store())),
         read_agents_files(binding.agent_files).agents,
     )
     if requestor is None and not quiet:
@@ -322,12 +329,12 @@ def _compile(
     strict: bool,
     ignore_blocks: bool,
     quiet: bool,
-    detach: bool,
+    for_worker: bool,
     specs: Mapping[str, Json],
 ) -> "Program":
     """Check and compile a document; warn about names without a binding.
 
-    With *detach* such names are no finding: the worker binds them.
+    *for_worker*, such names are no finding: the worker binds them.
     """
     from asl.checks import check
 
@@ -348,7 +355,9 @@ def _compile(
         tuple(
             each
             for each in report
-            if not (_is_mocked(each.code, each.pointer, bound) or (detach and each.code == UNBOUND))
+            if not (
+                _is_mocked(each.code, each.pointer, bound) or (for_worker and each.code == UNBOUND)
+            )
         ),
         document,
     )

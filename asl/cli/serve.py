@@ -27,6 +27,7 @@ from asl.cli.binding_options import BindingOptions, Deployment, binding_options
 from asl.cli.console import Exit
 from asl.cli.project import is_from_project
 from asl.cli.service_options import ServiceOptions, service_options
+from asl.cli.stores import is_on_server
 from asl.core.diagnostics import InvalidDocument, Report
 from asl.core.document import Document
 from asl.core.environment import install_command
@@ -209,6 +210,8 @@ def serve_command(
         raise click.UsageError(
             "--project names all stores: omit --store and DOC, publish documents"
         )
+    for place in filter(None, (store_file, *projects.values())):
+        _require_file(place)
     address = _listen(host, port, RequestScope(account, region), keys)
     origin["defaults"] = {**_place(), **origin["defaults"]}
     binding = binding.with_templates(_templates(documents))
@@ -272,6 +275,19 @@ def _opened(file: str | None, bindings: Mapping[str, Any]) -> Iterator[Store]:
         Store(os.path.join(folder, "executions.db"), synchronous="OFF", **bindings) as store,
     ):
         yield store
+
+
+def _require_file(place: str) -> None:
+    """Check that a store can hold registered state machines.
+
+    Raises:
+        AslError: It is on a server.
+    """
+    if is_on_server(place):
+        raise AslError(
+            f"'asl serve' needs a store in a file: {place!r} has no registered state machines; "
+            "start its executions with 'asl run --detach' or 'asl mcp'"
+        )
 
 
 def _templates(files: Iterable[str]) -> Iterator[str]:

@@ -32,6 +32,7 @@ __all__ = [
     "continue_command",
     "default_store",
     "find_execution",
+    "is_on_server",
     "open_store",
     "print_outcome",
     "print_paused",
@@ -50,31 +51,40 @@ STORE = click.option(
     "store_file",
     metavar="FILE",
     envvar=VARIABLE,
-    help="Store of executions; by default $ASL_STORE, or runs.db in the state folder of the user.",
+    help="Store of executions, a file or temporal://HOST:PORT/NAMESPACE; by default $ASL_STORE, or "
+    "runs.db in the state folder of the user.",
 )
 
 
-def default_store() -> Path:
+def default_store() -> str:
     """Return the default store: that of the variable ASL_STORE, or of the user."""
     from asl.stores.checkpoint_folder import state_folder
 
-    return Path(os.environ.get(VARIABLE) or os.path.join(state_folder(), "runs.db"))
+    return os.environ.get(VARIABLE) or os.path.join(state_folder(), "runs.db")
+
+
+def is_on_server(place: str) -> bool:
+    """Return whether a store is at the address of a server, not in a file."""
+    return "://" in place
 
 
 def open_store(file: str | None, *, make: bool = False, synchronous: str = "FULL") -> "Store":
     """Open a store.
 
     Args:
-        file: The file; None for the default store.
+        file: The file, or the address of a server; None for the default store.
         make: Whether to create a missing store.
         synchronous: Durability of the store, as `--synchronous` of `asl run`.
 
     Raises:
         AslError: The store does not exist, or cannot be opened.
     """
-    from asl.executions import Store
+    from asl.executions import store
 
-    path = Path(file) if file else default_store()
+    place = file or default_store()
+    if is_on_server(place):
+        return store.open_store(place)
+    path = Path(place)
     if os.path.isdir(path):
         raise AslError(f"{path} is a folder: a store must be a file")
     if not os.path.exists(path):
@@ -86,12 +96,12 @@ def open_store(file: str | None, *, make: bool = False, synchronous: str = "FULL
         console.make_folder(str(path.parent), private=True)
     elif path.is_file() and not (make or path.stat().st_size):
         raise AslError(f"{path} is empty: if it was a store, its content is lost")
-    store = Store(path, synchronous=synchronous)
-    if store.session.refusal is not None:
+    opened = store.Store(path, synchronous=synchronous)
+    if opened.session.refusal is not None:
         console.print_message(
-            f"asl: {path} is opened read-only: {store.session.refusal}", style="yellow"
+            f"asl: {path} is opened read-only: {opened.session.refusal}", style="yellow"
         )
-    return store
+    return opened
 
 
 def find_execution(store: "Store", name: str) -> "StoredExecution":
@@ -228,7 +238,8 @@ def command_for(command: str, *names: str, folder: str | None = None) -> str:
     given = context.get_parameter_source("store_file") is ParameterSource.COMMANDLINE
     elsewhere = folder is not None and folder != os.getcwd()
     if given and (file := context.params["store_file"]):
-        words += ["--store", os.path.abspath(file) if elsewhere else file]
+        moved = elsewhere and not is_on_server(file)
+        words += ["--store", os.path.abspath(file) if moved else file]
     text = " ".join(map(quote, words))
     return f"'cd {quote(folder)} && {text}'" if elsewhere and folder else f"'{text}'"
 

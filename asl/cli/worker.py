@@ -14,11 +14,18 @@ from asl.cli import console
 from asl.cli.binding_options import BindingOptions, binding_options
 from asl.cli.console import Exit
 from asl.cli.service_options import ServiceOptions, service_options
-from asl.cli.stores import STORE, command_for, open_store, prompt_text
+from asl.cli.stores import (
+    STORE,
+    command_for,
+    default_store,
+    is_on_server,
+    open_store,
+    prompt_text,
+)
 from asl.core.environment import require_extra
 from asl.engine.result import Result
 from asl.executions import Store
-from asl.executions.runner import Runner
+from asl.executions.runner import RunnerProtocol
 from asl.stores.errors import LeaseLost
 from asl.telemetry.log_lines import log_outcome
 
@@ -43,6 +50,18 @@ PROJECT: Final = "default"
     show_default=True,
     help="Maximum number of concurrent executions.",
 )
+@click.option(
+    "--workflows-only",
+    "only",
+    flag_value="workflows",
+    help="Run executions on Temporal, but call no agents.",
+)
+@click.option(
+    "--activities-only",
+    "only",
+    flag_value="activities",
+    help="Call agents of executions on Temporal, but run none.",
+)
 @click.option("--until-idle", is_flag=True, help="Exit when no execution is due.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not print the outcome of executions.")
 @click.option(
@@ -63,6 +82,7 @@ PROJECT: Final = "default"
 def worker_command(
     store_file: str | None,
     concurrency: int,
+    only: str | None,
     until_idle: bool,
     quiet: bool,
     metrics_port: int | None,
@@ -80,14 +100,22 @@ def worker_command(
     \b
         asl run order.asl.json --store runs.db --detach
         asl worker --store runs.db --agents agents.yaml
+
+    \f
+    Raises:
+        UsageError: An option is for executions on Temporal alone.
     """
+    if only is not None and not is_on_server(store_file or default_store()):
+        raise click.UsageError(f"--{only}-only needs --store temporal://HOST:PORT/NAMESPACE")
     with open_store(store_file, make=True) as store:
         binding.record(store)
         bindings = {**binding.bindings(None, quiet=quiet), "listener": service.listener}
         report: Report = _print_nothing if quiet else _print_outcome
         if service.is_logging:
             report = partial(log_outcome, PROJECT)
-        worker = _Worker(store, concurrency, report, bindings, quiet=quiet, grace=service.grace)
+        worker = _Worker(
+            store, concurrency, report, bindings, only=only, quiet=quiet, grace=service.grace
+        )
         with worker.monitored(metrics_host, metrics_port):
             asyncio.run(worker.run(until_idle))
     return Exit.OK
@@ -101,6 +129,7 @@ class _Worker:
         concurrency: Maximum number of concurrent executions.
         report: Called with the outcome of each execution.
         bindings: Bindings of the executions.
+        only: What it runs on Temporal, as for `asl.Store.runner`.
         quiet: Whether to print no message about the start.
         grace: Seconds that running calls have to end when the worker is stopped.
     """
@@ -112,6 +141,7 @@ class _Worker:
         report: Report,
         bindings: Mapping[str, Any],
         *,
+        only: str | None,
         quiet: bool,
         grace: float,
     ) -> None:
@@ -119,10 +149,11 @@ class _Worker:
         self._concurrency = concurrency
         self._reports = [report]
         self._bindings = bindings
+        self._only = only
         self._quiet = quiet
         self._grace = grace
         self._scheduler = _scheduler(store)
-        self._runners: list[Runner] = []
+        self._runners: list[RunnerProtocol] = []
 
     @contextmanager
     def monitored(self, host: str, port: int | None) -> Iterator[None]:
@@ -152,7 +183,11 @@ class _Worker:
         """Run until a signal arrives, or until nothing is due."""
         while True:
             context = self._store.runner(
-                concurrency=self._concurrency, report=self._report, **self._bindings
+                concurrency=self._concurrency,
+                report=self._report,
+                grace=self._grace,
+                only=self._only,
+                **self._bindings,
             )
             try:
                 async with context as runner:
@@ -163,7 +198,7 @@ class _Worker:
                 console.print_message(f"asl: {error}; the worker restarts", style="yellow")
                 self._store.reopen()
 
-    async def _run(self, runner: "Runner", until_idle: bool) -> None:
+    async def _run(self, runner: RunnerProtocol, until_idle: bool) -> None:
         if not self._quiet:
             place = self._store.path
             console.print_message(f"asl: worker {runner.id} runs the executions of {place}")
@@ -190,14 +225,14 @@ def _scheduler(store: "Store") -> "Scheduler | None":
     return Scheduler(store)
 
 
-def _stop_on_signals(runner: "Runner", grace: float) -> None:
+def _stop_on_signals(runner: RunnerProtocol, grace: float) -> None:
     """Stop the runner at the first signal; at the second one interrupt what it runs."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, partial(_stop, runner, grace))
 
 
-def _stop(runner: "Runner", grace: float) -> None:
+def _stop(runner: RunnerProtocol, grace: float) -> None:
     if runner.busy and grace and not runner.is_stopping:
         count = console.count_noun(runner.busy, "execution")
         console.print_message(

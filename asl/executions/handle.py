@@ -72,8 +72,8 @@ class Handle:
         """Yield before each poll of the store, until the execution has ended."""
         deadline = None if timeout is None else monotonic() + timeout
         while not self._has_ended(deadline, timeout):
-            seen = self._store.session.version
-            while seen == self._store.session.version and not _is_over(deadline):
+            seen = self._store.version(self.name)
+            while seen == self._store.version(self.name) and not _is_over(deadline):
                 yield
 
     def _has_ended(self, deadline: float | None, timeout: float | None) -> bool:
@@ -120,7 +120,7 @@ class Handle:
 
         feed, seen = self._store.feed(self.name), None
         while True:
-            version = self._store.session.version
+            version = self._store.version(self.name)
             if version == seen:
                 await asleep(POLL)
                 continue

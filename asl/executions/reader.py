@@ -64,6 +64,18 @@ class StoreReader(StoreBase):
         """
         return search_executions(self.session, wanted, before=before, limit=limit)
 
+    def position(self, name: str) -> int:
+        """Return the position of an execution in lists, for `before`.
+
+        Raises:
+            ExecutionNotFound: There is no such execution.
+        """
+        return self.get(name).number
+
+    def version(self, name: str) -> object:
+        """Return a value that changes with an execution, and may change with others."""
+        return self.session.version
+
     def descendants(self, name: str) -> list[StoredExecution]:
         """Return the executions that this one started, directly or indirectly, oldest first.
 

@@ -12,10 +12,9 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from math import inf
 from threading import Event, Thread
-from typing import Final
+from typing import Final, Protocol
 
 from asl.bindings import Bindings, ResolvedBindings
 from asl.core.errors import AslError, StateError
@@ -32,7 +31,7 @@ from asl.stores.errors import StoreDamaged, StoreError
 from asl.stores.executions import MAKE_DUE
 from asl.stores.workers import LEASE, Cancellation, Workers
 
-__all__ = ["Runner"]
+__all__ = ["Runner", "RunnerContext", "RunnerProtocol"]
 
 CONCURRENCY: Final = 100
 """Default maximum number of executions that a runner runs concurrently."""
@@ -413,24 +412,65 @@ def _nothing(name: str, result: Result | str) -> None:
     """Ignore a report."""
 
 
-class RunnerContext:
-    """A runner for `with`, in a thread, or for `async with`, on the running event loop."""
+class RunnerProtocol(Protocol):
+    """A runner in this process.
 
-    def __init__(
-        self,
-        executor: Executor,
-        bindings: Bindings,
-        clock: Clock,
-        concurrency: int,
-        report: Callable[[str, Result | str], object] | None,
-        grace: float,
-    ) -> None:
+    Attributes:
+        id: Its name in the list of the workers.
+    """
+
+    id: str
+
+    @property
+    def busy(self) -> int:
+        """The number of executions or calls that run here."""
+        ...
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it runs, and was not stopped."""
+        ...
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether `stop` was called."""
+        ...
+
+    async def run(self) -> None:
+        """Run due executions until `stop` is called."""
+        ...
+
+    def stop(self, grace: float = 0.0) -> None:
+        """End `run`.
+
+        Args:
+            grace: Seconds that calls have to end.
+        """
+        ...
+
+    async def wait_until_stopped(self) -> None:
+        """Return when the runner was stopped."""
+        ...
+
+    async def drain(self) -> None:
+        """Return when no execution is due."""
+        ...
+
+
+class RunnerContext:
+    """A runner for `with`, in a thread, or for `async with`, on the running event loop.
+
+    Args:
+        make: Returns a runner; raises for invalid arguments.
+        clock: Clock of the store, for the event loop of the thread.
+        grace: Seconds that calls of agents have to end when the block ends.
+    """
+
+    def __init__(self, make: Callable[[], RunnerProtocol], clock: Clock, grace: float) -> None:
         self._grace = grace
-        self._make = partial(
-            Runner, executor, bindings, clock, concurrency=concurrency, report=report
-        )
-        self._make()  # raises for invalid bindings
-        self._runner: Runner | None = None
+        self._make = make
+        self._make()  # raises for invalid arguments
+        self._runner: RunnerProtocol | None = None
         self._task: asyncio.Task[None] | None = None
         self._thread: Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -438,7 +478,7 @@ class RunnerContext:
         self._clock = clock
         self._begun = Event()
 
-    async def __aenter__(self) -> Runner:
+    async def __aenter__(self) -> RunnerProtocol:
         self._runner = runner = self._make()
         self._task = asyncio.create_task(runner.run(), name="asl-runner")
         return runner

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Unpack
+from functools import partial
+from typing import TYPE_CHECKING, Final, Unpack, cast
 
 from asl.bindings import (
     NO_INPUT,
@@ -19,8 +20,9 @@ from asl.bindings import (
     takes_bindings,
 )
 from asl.core.document import Document, Loadable
-from asl.core.environment import has_running_loop
+from asl.core.environment import has_running_loop, install_command
 from asl.core.errors import AslError
+from asl.core.lazy import load_object
 from asl.core.profile import Profile
 from asl.core.values import Json, copy_foreign
 from asl.documents.compiling import prepare, resolve_program
@@ -186,6 +188,7 @@ class Store(StoreControl, StoreMaintenance):
         concurrency: int = 100,
         report: Callable[[str, Result | str], object] | None = None,
         grace: float = 0.0,
+        only: str | None = None,
         **bindings: Unpack[Bindings],
     ) -> RunnerContext:
         """Return a runner of due executions, for `with` or `async with`.
@@ -198,14 +201,20 @@ class Store(StoreControl, StoreMaintenance):
                 continue here.
             grace: Seconds that calls of agents have to end when the block ends; other runners make
                 those that were cut off again.
+            only: What a store on Temporal runs: `"workflows"` or `"activities"`; None for both.
             bindings: As for `asl.run`; None for those of the store.
         """
-        from asl.executions.runner import RunnerContext
+        from asl.executions.runner import Runner, RunnerContext
 
         refuse_unknown(Store.runner, bindings)
+        if only is not None:
+            raise AslError("'only' is for executions on Temporal")
         given = self._given(bindings)
         bind(given)  # raises for invalid bindings before the runner starts
-        return RunnerContext(self._executor, given, self.clock, concurrency, report, grace)
+        make = partial(
+            Runner, self._executor, given, self.clock, concurrency=concurrency, report=report
+        )
+        return RunnerContext(make, self.clock, grace)
 
     @takes_bindings
     def run(
@@ -451,5 +460,41 @@ class Store(StoreControl, StoreMaintenance):
         return await prepare(self._reader.compile_document, document, self.get(name))
 
 
-open_store = Store
-"""Open a store, as in `with asl.open_store(path) as store:`."""
+SERVERS: Final = {"temporal": "asl.temporal.store:TemporalStore"}
+"""Stores on servers by the scheme of their addresses, with packages of the extra of this name."""
+
+
+@takes_bindings
+def open_store(
+    path: str | os.PathLike[str] | StoreBackend,
+    *,
+    synchronous: str = "FULL",
+    clock: str | Clock = "wall",
+    **bindings: Unpack[Bindings],
+) -> Store:
+    """Open a store, as in `with asl.open_store(path) as store:`.
+
+    Args:
+        path: As for `asl.Store`, or the address of a server, `temporal://HOST:PORT/NAMESPACE`.
+        synchronous: As for `asl.Store`, for a file.
+        clock: As for `asl.Store`; a server has its own.
+        bindings: As for `asl.run`, the defaults of every execution.
+
+    Raises:
+        StoreError: The file cannot be read or written.
+        StoreDamaged: The file is damaged.
+        AslError: The server cannot be reached, or its packages are not installed.
+    """
+    refuse_unknown(open_store, bindings)
+    scheme, separator, _ = path.partition("://") if isinstance(path, str) else ("", "", "")
+    if not separator or scheme not in SERVERS:
+        return Store(path, synchronous=synchronous, clock=clock, **bindings)
+    if clock != "wall":
+        raise AslError(f"a store on a server has no clock of its own: {path!r}")
+    try:
+        opener = cast("Callable[..., Store]", load_object(SERVERS[scheme]))
+    except ModuleNotFoundError as missing:
+        raise AslError(
+            f"{path!r} needs the package {missing.name!r}: {install_command(scheme)}"
+        ) from None
+    return opener(path, **bindings)

@@ -21,7 +21,7 @@ from asl.bindings import Bindings, takes_bindings
 from asl.core.errors import AslError
 from asl.engine.result import Result
 from asl.executions import Store
-from asl.executions.runner import Runner
+from asl.executions.runner import RunnerProtocol
 from asl.executions.scheduler import Scheduler
 from asl.server.access.authentication import Authenticator
 from asl.server.access.control import AccessControl, AccessSettings
@@ -82,7 +82,7 @@ class ServerApplication(Starlette):
         self._background = background
         self._concurrency = concurrency
         self._grace = grace
-        self._runners: list[Runner] = []
+        self._runners: list[RunnerProtocol] = []
 
         self.metrics = ProcessMetrics()
 

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from asl.core.errors import AslError
 from asl.executions import Store
-from asl.executions.runner import Runner
+from asl.executions.runner import RunnerProtocol
 from asl.server.access.principal import VIEWER, Principal
 from asl.server.metrics import MEDIA_TYPE, ProcessMetrics
 from asl.server.problems import problem_of
@@ -39,7 +39,7 @@ class Monitoring:
         self,
         stores: Mapping[str, Store],
         metrics: ProcessMetrics,
-        runners: Callable[[], Sequence[Runner]],
+        runners: Callable[[], Sequence[RunnerProtocol]],
         identify: Callable[[HTTPConnection], Principal] | None = None,
     ) -> None:
         self._stores = stores
@@ -97,7 +97,7 @@ class Monitoring:
 def serve_monitoring(
     stores: Mapping[str, Store],
     metrics: ProcessMetrics,
-    runners: Callable[[], Sequence[Runner]],
+    runners: Callable[[], Sequence[RunnerProtocol]],
     host: str,
     port: int,
 ) -> Iterator[str]:

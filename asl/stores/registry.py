@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from asl.core.errors import AslError
 from asl.core.lazy import load_plugin, plugin_error, wrap_errors
 from asl.stores.backend import StoreBackend
 from asl.stores.memory import MemoryBackend
@@ -42,6 +43,8 @@ def open_backend(place: str | os.PathLike[str] | StoreBackend, synchronous: str)
         return MemoryBackend()
     if named is not None and (make := _installed(named[1])) is not None:
         return make(named[2])
+    if isinstance(place, str) and "://" in place:
+        raise AslError(f"{place!r} is the address of a server, not a file: use asl.open_store")
     from asl.stores.sqlite import SqliteBackend
 
     return SqliteBackend(place, synchronous)

@@ -1,6 +1,7 @@
 """What workflows, activities and clients send each other, as JSON.
 
-Executions travel compressed: their histories repeat names and shapes.
+Executions and documents travel compressed: they repeat names and shapes. Values travel as JSON
+text: converters of Temporal sort the keys of objects.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ __all__ = [
     "CALL",
     "CANCEL",
     "EXECUTION",
+    "LISTED",
     "SLICE",
     "STATE",
     "TOKEN",
     "AnswerMessage",
     "CallMessage",
     "CancelMessage",
+    "Memo",
     "SliceMessage",
     "StartMessage",
     "TokenMessage",
@@ -41,18 +44,24 @@ ANSWER: Final = "asl.answer"
 TOKEN: Final = "asl.token"
 CANCEL: Final = "asl.cancel"
 STATE: Final = "asl.state"
-"""Names of the updates, of the signal before a cancellation, and of the query."""
+"""Names of the updates, which are signals too, of the signal before a cancellation, and of the
+query.
+"""
 
 
 class StartMessage(TypedDict):
     """Input of the workflow: a new execution, or one that goes on."""
 
-    document: NotRequired[Json]
+    document: NotRequired[str]
+    """The packed document."""
     profile: NotRequired[str]
     workflow: NotRequired[str]
-    input: NotRequired[Json]
+    input: NotRequired[str]
+    """The input as JSON text."""
     express: NotRequired[bool]
     requestor: NotRequired[str | None]
+    command: NotRequired[Json]
+    """The command line that runs the execution, recorded with it."""
     content: NotRequired[str]
     """A packed execution to continue, instead of the others."""
 
@@ -81,7 +90,8 @@ class AnswerMessage(TypedDict):
     """An answer to a request."""
 
     request: str
-    answer: dict[str, Json]
+    answer: str
+    """The answer as JSON text."""
     given: float
     """Time of the answer in epoch seconds."""
 
@@ -90,7 +100,10 @@ class TokenMessage(TypedDict):
     """An answer to a task token."""
 
     token: str
-    output: NotRequired[Json]
+    given: float
+    """Time of the answer in epoch seconds."""
+    output: NotRequired[str]
+    """The answer as JSON text."""
     failure: NotRequired[list[str | None]]
     """Error and cause."""
     heartbeat: NotRequired[bool]
@@ -119,6 +132,25 @@ class SliceMessage(TypedDict):
     """Packed inputs and items."""
     content: NotRequired[str]
     """Packed outcomes and unfinished executions of an earlier run, in the order of the items."""
+
+
+class Memo(TypedDict, total=False):
+    """What lists show of a workflow."""
+
+    status: str
+    """Status of the execution."""
+    workflow: str
+    """Name of its workflow."""
+    started: float
+    """Time of its start in epoch seconds."""
+    waits: list[str]
+    """Ids of its open requests and tokens, at most `LISTED`."""
+    more: bool
+    """Whether there are more."""
+
+
+LISTED: Final = 100
+"""Maximum number of ids in a memo."""
 
 
 def pack(value: Json) -> str:

@@ -2,38 +2,99 @@
 
 from __future__ import annotations
 
+import os
+import re
+import socket
 from collections.abc import Sequence
-from typing import Final
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
 
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
-from temporalio.service import RPCError
-from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+from temporalio.converter import DataConverter
+from temporalio.envconfig import ClientConfig
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
 
 from asl.bindings import Bindings, bind
 from asl.core.errors import AslError
+from asl.core.lazy import load_object, wrap_errors
 from asl.temporal.activities import AgentActivities
 from asl.temporal.addresses import TemporalAddress
 from asl.temporal.slice_workflow import SliceWorkflow
 from asl.temporal.workflow import ExecutionWorkflow
 
-__all__ = ["WORKFLOWS", "connect", "make_worker"]
+__all__ = ["LIVE", "WORKFLOWS", "connect", "is_gone", "make_worker", "new_identity"]
 
 WORKFLOWS: Final[Sequence[type]] = (ExecutionWorkflow, SliceWorkflow)
 """The workflows of every worker."""
+LIVE: Final[set[str]] = set()
+"""Identities of the workers of this process."""
+IDENTITY: Final = re.compile(r"asl-(\d+)-[0-9a-f]{8}@(.+)")
+
+
+def new_identity() -> str:
+    """Return the identity of a new worker of this process."""
+    return f"asl-{os.getpid()}-{os.urandom(4).hex()}@{socket.gethostname()}"
+
+
+def is_gone(identity: str) -> bool:
+    """Return whether a worker has certainly ended; servers list it for some time."""
+    found = IDENTITY.fullmatch(identity)
+    if found is None or found[2] != socket.gethostname():
+        return False
+    if int(found[1]) == os.getpid():
+        return identity not in LIVE
+    processes = Path("/proc")
+    return processes.exists() and not (processes / found[1]).exists()
 
 
 async def connect(address: TemporalAddress) -> Client:
     """Connect to a server.
 
+    TLS and keys are those of the environment and of the configuration file of Temporal's tools.
+
     Raises:
         AslError: It cannot be reached, or the namespace does not exist.
     """
     try:
-        client = await Client.connect(address.target, namespace=address.namespace)
-        await client.service_client.check_health()
+        options: dict[str, Any] = {**ClientConfig.load_client_connect_config()}
+        options |= {"target_host": address.target, "namespace": address.namespace}
+        if address.converter is not None:
+            options["data_converter"] = _load_converter(address.converter)
+        client = await Client.connect(**options)
+        request = DescribeNamespaceRequest(namespace=address.namespace)
+        await client.workflow_service.describe_namespace(request)
     except (RPCError, RuntimeError) as error:
-        raise AslError(f"cannot reach Temporal at {address}: {error}") from None
+        if isinstance(error, RPCError) and error.status is RPCStatusCode.NOT_FOUND:
+            create = f"temporal operator namespace create -n {address.namespace}"
+            raise AslError(
+                f"Temporal at {address.target} has no namespace {address.namespace!r}: "
+                f"{create!r} creates it"
+            ) from None
+        raise AslError(
+            f"cannot reach Temporal at {address.target}: start it, or correct the address "
+            f"({_shortened(str(error))})"
+        ) from None
     return client
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) < 200 else f"{text[:200]}..."
+
+
+def _load_converter(place: str) -> DataConverter:
+    """Return the data converter at `MODULE:NAME`.
+
+    Raises:
+        AslError: There is none.
+    """
+    with wrap_errors(f"cannot load the converter {place!r}"):
+        found = load_object(place)
+    if not isinstance(found, DataConverter):
+        raise AslError(f"the converter {place!r} must be a temporalio.converter.DataConverter")
+    return found
 
 
 def make_worker(
@@ -44,6 +105,9 @@ def make_worker(
     workflows: bool = True,
     activities: bool = True,
     concurrency: int = 100,
+    identity: str | None = None,
+    grace: float = 0.0,
+    interceptors: Sequence[Interceptor] = (),
 ) -> Worker:
     """Return a worker.
 
@@ -54,6 +118,9 @@ def make_worker(
         workflows: Whether it runs workflows.
         activities: Whether it calls agents.
         concurrency: Maximum number of calls at the same time.
+        identity: Its name in lists; by default process and host.
+        grace: Seconds that calls have to end after its stop.
+        interceptors: Interceptors of its calls.
 
     Raises:
         AslError: A binding is invalid.
@@ -67,5 +134,8 @@ def make_worker(
         activities=[calls.call] if activities else [],
         workflow_runner=UnsandboxedWorkflowRunner(),
         max_concurrent_activities=concurrency if activities else None,
+        identity=identity,
+        graceful_shutdown_timeout=timedelta(seconds=grace),
+        interceptors=interceptors,
         debug_mode=True,  # a long stretch of pure states is no deadlock
     )

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import ClassVar, NoReturn
+from functools import partial
+from typing import Any, ClassVar, NoReturn
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
-from asl.compiler import compile_workflow
 from asl.core.errors import AslError
-from asl.core.values import Json
-from asl.documents.loading import resolve_profile
+from asl.core.values import Json, compact
 from asl.engine.result import Result
-from asl.executions.approvals import record_answer
-from asl.stores.executions import ENDED, StoredExecution
+from asl.stores.executions import ENDED
+from asl.temporal.answers import apply_answer, apply_token_answer
 from asl.temporal.claims import WorkflowClaim, has_long_history
 from asl.temporal.payloads import (
     ANSWER,
     CANCEL,
     EXECUTION,
+    LISTED,
     STATE,
     TOKEN,
     AnswerMessage,
     CancelMessage,
+    Memo,
     StartMessage,
     TokenMessage,
     pack,
-    unpack,
 )
 from asl.temporal.remote import CallGate
 from asl.temporal.slices import Slicer
@@ -45,15 +45,29 @@ class ExecutionWorkflow:
 
     on_start: ClassVar[Callable[[ExecutionWorkflow], object] | None] = None
     """Receives each workflow, for those who replay a history."""
+    listeners: ClassVar[list[Callable[[str, Result], object]]] = []
+    """Receive the task queue and the result of each execution that ends or pauses here."""
 
-    def __init__(self) -> None:
+    @workflow.init
+    def __init__(self, start: StartMessage) -> None:
+        info = workflow.info()
+        self.name = info.workflow_id
         if ExecutionWorkflow.on_start is not None:
             ExecutionWorkflow.on_start(self)
         self.store = WorkflowStore(WorkflowClock())
-        self.name = ""
+        self._refusal: AslError | None = None
+        """Why the execution cannot begin."""
+        try:
+            self.store.begin(self.name, start, info.workflow_start_time)
+        except AslError as error:
+            self._refusal = error
         self._slicer = Slicer(has_long_history)
         self._gate = CallGate(self._is_leaving)
         self._claim: WorkflowClaim | None = None
+        self._open_ids: Sequence[str] = ()
+        """Ids of the open requests and tokens while nothing runs."""
+        self._shown = _shown(workflow.memo())
+        """The memo as lists show it."""
         self._changes = 0
         """Number of answers so far."""
         self._cancellation: CancelMessage | None = None
@@ -65,42 +79,38 @@ class ExecutionWorkflow:
         Raises:
             ApplicationError: It failed; the type is the name of the error.
         """
-        try:
-            self._open(start)
-        except AslError as error:
-            raise _refusal(error) from None
+        if self._refusal is not None:
+            raise _refusal(self._refusal)
+        shows = asyncio.create_task(self._show())
         try:
             result = await self._work()
         except BaseException as stop:
-            if not is_cancelled_exception(stop):
+            reason = workflow.cancellation_reason()
+            if not is_cancelled_exception(stop) or reason is None:
                 raise
-            given = self._cancellation or CancelMessage(error=None, cause=None)
+            given = self._cancellation or CancelMessage(error=None, cause=reason or None)
             self.store.executor.abort(self.name, given["error"], given["cause"])
             raise
-        self._describe()
+        shows.cancel()
+        if result.status == "TIMED_OUT":
+            workflow.upsert_memo({"status": result.status})
         if result.status == "SUCCEEDED":
             return result.output
         raise ApplicationError(
             result.cause or "", type=result.error or result.status, non_retryable=True
         )
 
-    def _open(self, start: StartMessage) -> None:
-        """Create the execution, or take over the one of an earlier run.
+    async def _show(self) -> None:
+        """Show in the memo, for lists, for which answers the execution waits."""
+        while True:
+            await workflow.wait_condition(lambda: self._memo() != self._shown)
+            self._shown = self._memo()
+            workflow.upsert_memo(self._shown)
 
-        Raises:
-            AslError: The document has errors.
-        """
-        self.name = workflow.info().workflow_id
-        if "content" in start:
-            self.store.import_execution(unpack(start["content"]))
-            return
-        program = compile_workflow(
-            start["document"], resolve_profile(start["profile"]), start["workflow"]
-        )
-        self.store.executor.record(
-            self.name, program, start["input"], start["express"], start["requestor"]
-        )
-        self.store.session.flush()
+    def _memo(self) -> Memo:
+        if self._claim is not None:
+            return _memo("RUNNING", self._claim.suspension.ids)
+        return _memo("PAUSED" if self._open_ids else "RUNNING", self._open_ids)
 
     async def _work(self) -> Result:
         """Run the execution until it ends; in between it waits for people, tokens and time."""
@@ -109,13 +119,18 @@ class ExecutionWorkflow:
             self._claim = WorkflowClaim(self.store.clock.now, self._gate, self._slicer)
             executor = self.store.executor
             result = await executor.resume(self.name, {}, True, None, self._claim)
-            self._claim = None
+            self._report(result)
             if result.status in ENDED:
                 return result
-            self._describe()
             if self._is_leaving():
                 self._continue_as_new()
             await self._wait(seen, result)
+
+    def _report(self, result: Result) -> None:
+        """Report a result to the listeners of this process."""
+        if not workflow.unsafe.is_replaying():
+            for listener in [*ExecutionWorkflow.listeners]:
+                listener(workflow.info().task_queue, result)
 
     def _is_leaving(self) -> bool:
         """Return whether the next effect belongs to a new run; slices are of one run."""
@@ -128,36 +143,25 @@ class ExecutionWorkflow:
 
     async def _wait(self, seen: int, result: Result) -> None:
         """Return when there is an answer, or the time of the execution has come."""
+        ids = [each["requestId"] for each in result.pending]
+        self._open_ids = [*ids, *(each["taskToken"] for each in result.pending_callbacks)]
+        self._claim = None
         seconds = self.store.seconds_until_due(self.name, result)
         timeout = None if seconds is None else timedelta(seconds=seconds)
         with suppress(asyncio.TimeoutError):
             await workflow.wait_condition(lambda: self._changes != seen, timeout=timeout)
 
-    def _stored(self) -> StoredExecution:
-        return self.store.get(self.name)
-
-    def _describe(self) -> None:
-        """Show the status of the execution in the memo, for lists."""
-        stored = self._stored()
-        workflow.upsert_memo({"status": stored.status})
-
     # Messages
 
     @workflow.update(name=ANSWER)
-    def answer(self, message: AnswerMessage) -> Json:
-        """Record an answer to a request; return the record, None while more are needed.
+    def answer(self, message: AnswerMessage) -> str:
+        """Record an answer to a request; return the record as JSON text.
 
         Raises:
             ApplicationError: The answer is refused.
         """
-        try:
-            record = record_answer(
-                self.store.session, message["request"], message["answer"], message["given"]
-            )
-        except AslError as refusal:
-            raise _refusal(refusal) from None
-        self._arrived(message["request"])
-        return record
+        record = self._record(partial(apply_answer, self.store, message), message["request"])
+        return compact(record)
 
     @workflow.update(name=TOKEN)
     def answer_token(self, message: TokenMessage) -> None:
@@ -166,24 +170,35 @@ class ExecutionWorkflow:
         Raises:
             ApplicationError: The token is not open.
         """
-        tokens, token = self.store.tokens, message["token"]
+        self._record(partial(apply_token_answer, self.store, message), message["token"])
+
+    @workflow.signal(name=ANSWER)
+    def receive_answer(self, message: AnswerMessage) -> None:
+        """Record an answer that its sender has judged, as no worker was there."""
+        with suppress(ApplicationError):
+            self._record(partial(apply_answer, self.store, message), message["request"])
+
+    @workflow.signal(name=TOKEN)
+    def receive_token_answer(self, message: TokenMessage) -> None:
+        """Record an answer to a task token that its sender has judged."""
+        with suppress(ApplicationError):
+            self._record(partial(apply_token_answer, self.store, message), message["token"])
+
+    def _record(self, apply: Callable[[], Json], id: str) -> Json:
+        """Record an answer to a request or a token, and continue the branch that waits for it.
+
+        Raises:
+            ApplicationError: It is refused.
+        """
         try:
-            if message.get("heartbeat"):
-                tokens.send_task_heartbeat(token)
-            elif "failure" in message:
-                tokens.send_task_failure(token, *message["failure"])
-            else:
-                tokens.send_task_success(token, message["output"])
+            record = apply()
         except AslError as refusal:
             raise _refusal(refusal) from None
-        self._arrived(token)
-
-    def _arrived(self, id: str) -> None:
-        """Continue the branch that waits for a request or a token."""
         self.store.session.flush()
         self._changes += 1
         if self._claim is not None:
             self._claim.suspension.wake([id])
+        return record
 
     @workflow.signal(name=CANCEL)
     def cancel(self, message: CancelMessage) -> None:
@@ -200,3 +215,18 @@ class ExecutionWorkflow:
 def _refusal(error: AslError) -> ApplicationError:
     """Return the failure for an error of ours."""
     return ApplicationError(str(error), type=type(error).__name__, non_retryable=True)
+
+
+def _memo(status: str, ids: Iterable[str]) -> Memo:
+    """Return what lists show of an execution."""
+    waits = [*ids]
+    return Memo(status=status, waits=waits[:LISTED], more=len(waits) > LISTED)
+
+
+def _shown(memo: Mapping[str, Any]) -> Memo:
+    """Return what lists show at the start of a run."""
+    return Memo(
+        status=memo.get("status", "RUNNING"),
+        waits=memo.get("waits", []),
+        more=memo.get("more", False),
+    )

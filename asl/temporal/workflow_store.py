@@ -6,11 +6,16 @@ Workflow code runs in any thread, one at a time, so a single session serves all 
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop
+from datetime import datetime
+from zlib import crc32
 
+import orjson
 from temporalio import workflow
 
+from asl.compiler import compile_workflow
 from asl.core.errors import AslError
 from asl.core.values import Json
+from asl.documents.loading import resolve_profile
 from asl.engine.result import Result
 from asl.executions.base import StoreBase
 from asl.executions.execution_reader import ExecutionReader
@@ -21,19 +26,20 @@ from asl.stores.executions import StoredExecution
 from asl.stores.memory import MemoryBackend, MemoryConnection
 from asl.stores.session import Session, ThreadSessions
 from asl.stores.transfer import with_briefs
+from asl.temporal.payloads import StartMessage, unpack
 
-__all__ = ["WorkflowClock", "WorkflowStore"]
+__all__ = ["WorkflowClock", "WorkflowStore", "execution_number"]
 
 
 class WorkflowClock:
     """The time of a workflow (protocol `asl.effects.clock.Clock`)."""
 
-    def __init__(self) -> None:
+    def __init__(self, latest: float = 0.0) -> None:
         self.external_waits: dict[object, float] = {}
-        self._latest = 0.0
+        self._latest = latest
 
     def now(self) -> float:
-        """Return the time of the workflow, its latest one while it is evicted."""
+        """Return the time of the workflow, outside of it the latest one."""
         if workflow.in_workflow():
             self._latest = workflow.time()
         return self._latest
@@ -90,6 +96,21 @@ class _WorkflowReader(ExecutionReader):
         return self.program(stored)
 
 
+class _WorkflowExecutor(Executor):
+    """Runs the execution of a workflow; its numbers are the same in every replay."""
+
+    first_number = 0
+
+    def _next_number(self) -> int:
+        self._last = max(self._last + 1, self.first_number)
+        return self._last
+
+
+def execution_number(name: str, started: datetime) -> int:
+    """Return the number of an execution, which increases with the time of its start."""
+    return (int(started.timestamp() * 1_000_000) << 10) + crc32(name.encode()) % 1024
+
+
 class WorkflowStore(Store):
     """The store of one execution and its children, in the memory of a workflow."""
 
@@ -97,7 +118,7 @@ class WorkflowStore(Store):
         sessions = _SharedSession(_WorkflowBackend())
         StoreBase.__init__(self, sessions, clock, {})
         self._reader = _WorkflowReader(sessions, clock.now)
-        self._executor = Executor(self._reader, clock)
+        self._executor = self._numbering = _WorkflowExecutor(self._reader, clock)
 
     def brief_export(self, name: str) -> Json:
         """Return an execution without its history so far, for another run of the workflow."""
@@ -114,3 +135,26 @@ class WorkflowStore(Store):
     def executor(self) -> Executor:
         """Runs the execution."""
         return self._executor
+
+    def begin(self, name: str, start: StartMessage, started: datetime) -> None:
+        """Create the execution, or take over the one of an earlier run.
+
+        Args:
+            name: Name of the execution.
+            start: Input of its workflow.
+            started: Start of the workflow.
+
+        Raises:
+            AslError: The document has errors.
+        """
+        self._numbering.first_number = execution_number(name, started)
+        self._executor.command = start.get("command")
+        if "content" in start:
+            self.import_execution(unpack(start["content"]))
+            return
+        program = compile_workflow(
+            unpack(start["document"]), resolve_profile(start["profile"]), start["workflow"]
+        )
+        data = orjson.loads(start["input"])
+        self._executor.record(name, program, data, start["express"], start["requestor"])
+        self.session.flush()
