@@ -203,6 +203,9 @@ class Store(StoreControl, StoreMaintenance):
                 those that were cut off again.
             only: What a store on Temporal runs: `"workflows"` or `"activities"`; None for both.
             bindings: As for `asl.run`; None for those of the store.
+
+        Raises:
+            AslError: A binding is invalid, or *only* is given for another store.
         """
         from asl.executions.runner import Runner, RunnerContext
 

@@ -3,3 +3,7 @@
 The memory of the workflow holds a store with the execution. Temporal's history makes it durable: a
 replay computes the same store again. Answers, cancellations and restarts are those of any store.
 """
+
+from asl.temporal.plugins import plugin
+
+__all__ = ["plugin"]

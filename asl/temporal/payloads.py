@@ -12,7 +12,8 @@ from typing import Final, NotRequired, TypedDict
 
 import orjson
 
-from asl.core.values import Json
+from asl.core.values import Json, compact
+from asl.program import Program
 
 __all__ = [
     "ANSWER",
@@ -31,6 +32,7 @@ __all__ = [
     "StartMessage",
     "TokenMessage",
     "pack",
+    "start_message",
     "unpack",
 ]
 
@@ -151,6 +153,34 @@ class Memo(TypedDict, total=False):
 
 LISTED: Final = 100
 """Maximum number of ids in a memo."""
+
+
+def start_message(
+    program: Program,
+    data: Json,
+    *,
+    express: bool = False,
+    requestor: str | None = None,
+    command: Json = None,
+) -> StartMessage:
+    """Return the input of the workflow of a new execution.
+
+    Args:
+        program: Its program.
+        data: Its input.
+        express: Whether it is an express execution.
+        requestor: Name of the user who starts it.
+        command: The command line that runs it; None for none.
+    """
+    return StartMessage(
+        document=pack(program.document),
+        profile=program.profile.name,
+        workflow=program.name,
+        input=compact(data),
+        express=express,
+        requestor=requestor,
+        command=command,
+    )
 
 
 def pack(value: Json) -> str:

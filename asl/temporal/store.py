@@ -80,6 +80,7 @@ from asl.temporal.payloads import (
     StartMessage,
     TokenMessage,
     pack,
+    start_message,
     unpack,
 )
 from asl.temporal.replays import replayed_execution
@@ -307,11 +308,9 @@ class TemporalStore(Store):
         if origin is not UNREGISTERED:
             _refuse("has no registered state machines", "'asl start' with a document")
         chosen = name or os.urandom(16).hex()
-        message = StartMessage(
-            document=pack(program.document),
-            profile=program.profile.name,
-            workflow=program.name,
-            input=compact(data),
+        message = start_message(
+            program,
+            data,
             express=express,
             requestor=requestor,
             command=self._executor.command,
@@ -344,7 +343,11 @@ class TemporalStore(Store):
         new_name: str | None = None,
         document: Document | Loadable | None = None,
     ) -> Handle:
-        """Start a new execution at a visit of another one; see `asl.Store.fork`."""
+        """Start a new execution at a visit of another one; see `asl.Store.fork`.
+
+        Raises:
+            ExecutionExists: The new name is taken.
+        """
         chosen = new_name or os.urandom(16).hex()
         with suppress(ExecutionNotFound):
             self.client.describe(chosen)
@@ -530,6 +533,9 @@ class TemporalStore(Store):
         """Return a page of the latest executions; see `asl.Store.executions`.
 
         A redriven execution is listed by the time of its latest redrive.
+
+        Raises:
+            AslError: There is no such status.
         """
         if status is not None and status not in _QUERIES:
             raise AslError(f"there is no status {status!r}: {', '.join(_QUERIES)}")
@@ -869,7 +875,7 @@ def _listed(found: WorkflowExecution, memo: Memo) -> StoredExecution:
 
 
 def _placeholder(name: str, workflow: str, status: str, started: float) -> StoredExecution:
-    """Return an execution of which no more is known than lists show."""
+    """Return an execution with what lists show."""
     return StoredExecution(
         0, name, workflow, "", "", False, None, status, started,
         None, None, None, None, 0, None, None,

@@ -18,7 +18,7 @@ from temporalio.testing import WorkflowEnvironment
 
 import asl
 from asl.core.values import Json
-from asl.temporal.payloads import EXECUTION, StartMessage
+from asl.temporal.payloads import EXECUTION, start_message
 from asl.temporal.worker import make_worker
 
 QUEUE: Final = "tests"
@@ -62,15 +62,7 @@ class Server:
         self, document: Mapping[str, Any], data: Json = None, name: str | None = None
     ) -> WorkflowHandle[Any, Any]:
         """Start an execution."""
-        program = asl.compile(dict(document))
-        message = StartMessage(
-            document=program.document,
-            profile=program.profile.name,
-            workflow=program.name,
-            input={} if data is None else data,
-            express=False,
-            requestor=None,
-        )
+        message = start_message(asl.compile(dict(document)), {} if data is None else data)
         return await self.client.start_workflow(
             EXECUTION,
             message,
