@@ -51,6 +51,7 @@ LAYERS = {
     "asl.service": 8,
     "asl": 8,
     "asl.conformance": 9,
+    "asl.editor": 9,
     "asl.mcp_server": 9,
     "asl.server": 9,
     "asl.temporal": 9,
@@ -89,6 +90,7 @@ MAY_BE_HEAVY = {
             "retention",
         )
     },
+    "asl.editor": {"asyncio"},
     "asl.mcp_server": {"asyncio"},
     "asl.cli.mcp": {"asyncio"},
     "asl.temporal": {"asyncio"},
@@ -359,6 +361,7 @@ LATE = {
         )
     },
     "asl.dialects.registry": "documents in other languages, which those in ours need not know",
+    "asl.editor": "pygls, of the extra editor",
     "asl.effects.journaled": "the effects of an execution that is kept, which a plain run lacks",
     "asl.effects.tools": "the tools of agents, with sockets and threads",
     "asl.engine.map_run": "distributed Maps",

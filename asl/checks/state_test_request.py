@@ -8,7 +8,14 @@ from asl.core.errors import AslError, InvalidTest
 from asl.core.values import Json, is_number
 from asl.states import type_of
 
-__all__ = ["MODES", "check_answer", "check_context", "check_iterations", "check_mock"]
+__all__ = [
+    "CONTEXT_MEMBERS",
+    "MODES",
+    "check_answer",
+    "check_context",
+    "check_iterations",
+    "check_mock",
+]
 
 MODES = ("STRICT", "PRESENT", "NONE")
 """`fieldValidationMode`: check present and required fields, present fields only, nothing."""
@@ -96,7 +103,7 @@ def _is(wanted: str, value: Json) -> bool:
 
 _RUN = "Task, Wait, Pass, Succeed, Fail, Choice"
 _TEXT, _NUMBER, _ANY = "a string", "a number", ""
-_CONTEXT = {
+CONTEXT_MEMBERS = {
     "Execution": {
         "Id": _TEXT,
         "Input": _ANY,
@@ -177,7 +184,7 @@ def check_context(state: Mapping[str, Json], context: Mapping[str, Json]) -> Non
     for name, value in context.items():
         if name == "Map":
             raise _unfit("'Map' field is not supported when mocking a Context object")
-        if name not in _CONTEXT:
+        if name not in CONTEXT_MEMBERS:
             raise _unfit(f"Field '{name}' is not allowed")
         if type(value) is not dict:
             raise _unfit(f"{name} must be an object")
@@ -191,9 +198,9 @@ def check_context(state: Mapping[str, Json], context: Mapping[str, Json]) -> Non
 
 
 def _check_field(name: str, field: str, value: Json) -> None:
-    if field not in _CONTEXT[name]:
+    if field not in CONTEXT_MEMBERS[name]:
         raise _unfit(f"Field '{field}' is not allowed")
-    kind = _CONTEXT[name][field]
+    kind = CONTEXT_MEMBERS[name][field]
     if (kind == _TEXT and type(value) is not str) or (kind == _NUMBER and not is_number(value)):
         raise _unfit(f"{name}.{field} must be {kind}")
 

@@ -46,6 +46,7 @@ SECTIONS = {
         "convert": _Row("convert", "Convert documents to another workflow language."),
         "expand": _Row("edits", "Print a document with its imports inlined."),
         "lock": _Row("edits", "Lock the imports of a document to their content."),
+        "lsp": _Row("lsp", "Serve editors: the Language Server Protocol."),
     },
     "Running and testing": {
         "run": _Row("run", "Run a document and print its output."),

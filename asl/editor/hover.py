@@ -1,0 +1,91 @@
+"""Hover: the documentation of fields, states, functions, errors and data."""
+
+from collections.abc import Iterator
+
+from lsprotocol.types import Hover, MarkupContent, MarkupKind
+
+from asl.checks.handlers import ERROR_NAMES
+from asl.core.codes import all_error_names
+from asl.core.pointers import escape, resolve_pointer
+from asl.editor.completion import expression_data
+from asl.editor.edited import EditedDocument, TextVersion
+from asl.editor.expressions import Data, function_text, word_at
+from asl.editor.field_schemas import describe_value
+from asl.editor.navigation import StateUse, inner_span, state_at
+from asl.editor.shapes import member_shapes
+from asl.editor.syntax import SyntaxPart
+from asl.expr.intrinsics.table import FUNCTIONS
+from asl.expr.jsonata.functions.table import NATIVES
+from asl.expr.query_protocol import DELIMITERS
+
+__all__ = ["hover_at"]
+
+
+def hover_at(document: EditedDocument, offset: int) -> Hover | None:
+    """Return what is known of the word at an offset; None for nothing."""
+    version = document.current
+    steps, at_key, part = version.steps_at(offset)
+    if part.kind != "string":
+        return None
+    use = state_at(version, offset)
+    texts = [*_describe_state(use)] if use is not None else []
+    definition = version.definition_at(steps)
+    own = steps[len(definition.steps) :]
+    if at_key and use is None:
+        found = describe_value(document.kind, definition.root.to_json(), own)
+        texts += [] if found is None or not found.text else [found.markdown(str(part.value))]
+    elif not at_key and use is None:
+        texts += _describe_value(version, offset, part)
+    if not texts:
+        return None
+    text = MarkupContent(MarkupKind.Markdown, "\n\n".join(texts))
+    return Hover(text, version.index.range(part.start, part.end))
+
+
+def _describe_state(use: StateUse) -> Iterator[str]:
+    state = resolve_pointer(use.scope.value, f"/States/{escape(use.name)}")
+    if type(state) is dict:
+        yield f"**{use.name}**: {state.get('Type', 'state')}"
+        if type(state.get("Comment")) is str:
+            yield state["Comment"]
+
+
+def _describe_value(version: TextVersion, offset: int, part: SyntaxPart) -> Iterator[str]:
+    value = str(part.value)
+    if value in ERROR_NAMES:
+        yield from (
+            f"**{each.name}**: {each.title}\n\n{each.explain}"
+            for each in all_error_names()
+            if each.name == value
+        )
+        return
+    start, _ = inner_span(version.text, part)
+    word = word_at(value, offset - start)
+    if word is None:
+        return
+    function = NATIVES.get(word[1:]) if word.startswith("$") else FUNCTIONS.get(word)
+    if function is not None:
+        signature, text = function_text(function)
+        yield f"```\n{signature}\n```"
+        yield text
+        return
+    found = version.scope_at(version.steps_at(offset)[0])
+    if found is None or found[2] is None:
+        return
+    definition, scope, node = found[0], found[1], found[2]
+    workflow = next(each for own, each in version.workflows if own is definition)
+    yield from _describe_path(
+        word, value.startswith(DELIMITERS[0]), expression_data(workflow, scope, node)
+    )
+
+
+def _describe_path(word: str, is_jsonata: bool, data: Data) -> Iterator[str]:
+    root, *steps = word.split(".")
+    if root.removeprefix("$") in data.variables:
+        yield f"`{root}`: variable"
+    if is_jsonata:
+        root, steps = ("$", steps[1:]) if (root, *steps[:1]) == ("$states", "input") else ("", [])
+    if root == "$":
+        members = member_shapes(data.shape, steps)
+        if members:
+            yield f"`{word}`: object with " + ", ".join(f"`{each}`" for each in members)
