@@ -218,8 +218,9 @@ def run_many(service: Service, items: int, name: str) -> str:
 
 
 def test_events_are_loaded_where_they_are_seen(service: Service) -> None:
+    address = run_many(service, 400, "many")
     with browser_page() as page:
-        page.goto(run_many(service, 400, "many"))
+        page.goto(address)
         assert page.locator("a.event").count() < 400
         page.locator("#events").scroll_into_view_if_needed()
         page.locator(".events").evaluate("element => { element.scrollTop = element.scrollHeight; }")
