@@ -56,7 +56,7 @@ SECTIONS = {
     },
     "Executions in a store": {
         "start": _Row("remote", "Start an execution of a running service."),
-        "serve": _Row("serve", "Serve the API of AWS Step Functions."),
+        "serve": _Row("serve", "Serve workflows: the API of Step Functions, REST, and pages."),
         "mcp": _Row("mcp", "Serve workflows as tools for assistants (MCP)."),
         "worker": _Row("worker", "Run the executions of a store until stopped."),
         "ls": _Row("listings", "List executions."),

@@ -65,7 +65,7 @@ def serve_in_process(folder: Path, words: list[str]) -> Iterator[str]:
     ready, stop = threading.Event(), threading.Event()
     failures: list[BaseException] = []
 
-    def run_server(application: Any, listener: Any, announce: Any) -> None:
+    def run_server(application: Any, listener: Any, ready_call: Any, on_stop: Any) -> None:
         server = service._server(application)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
