@@ -50,7 +50,7 @@ router = APIRouter(tags=["documents"])
 
 @router.post("/documents", status_code=201)
 async def publish(body: PublishRequest, access: Operator) -> DocumentSummary:
-    """PublishRequest a document under a name; the same content again gives the same version."""
+    """Publish a document under a name; the same content again gives the same version."""
     revision = await publish_document(
         access.project,
         read_text(body.text, body.file, body.dialect),

@@ -50,7 +50,7 @@ Status = Literal["RUNNING", "PAUSED", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORT
 
 @router.post("/executions", status_code=201)
 async def start(body: NewExecution, access: Operator) -> ExecutionSummary:
-    """NewExecution an execution of a published document or of a text; a runner performs it.
+    """Start an execution of a published document or of a text; a runner performs it.
 
     The same name, document and input again return the same execution.
     """
@@ -151,7 +151,7 @@ def list_feedback(key: str, access: Viewer) -> Feedback:
 
 @router.post("/executions/{key}/feedback", status_code=201)
 async def give(key: str, body: FeedbackAnswer, access: Viewer) -> dict[str, Json]:
-    """AnswerRequest a feedback request; the answer is stored in the memory of the service.
+    """Answer a feedback request; the answer is stored in the memory of the service.
 
     \f
     Raises:

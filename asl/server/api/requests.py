@@ -51,13 +51,13 @@ def describe(key: str, access: Viewer) -> RequestModel:
 
 @router.post("/requests/{key}/answer")
 def answer(key: str, body: AnswerRequest, access: Approver) -> AnswerResult:
-    """AnswerRequest a request; a runner continues the execution."""
+    """Answer a request; a runner continues the execution."""
     return AnswerResult(id=key, record=give_answer(access, request_id_of(key), _fields(body)))
 
 
 @router.post("/answers")
 def answer_batch(body: AnswerBatch, access: Approver) -> list[AnswerResult]:
-    """AnswerRequest several requests alike; each is accepted or refused by itself."""
+    """Answer several requests alike; each is accepted or refused by itself."""
     return [_attempt(access, key, _fields(body.answer)) for key in body.ids]
 
 
@@ -88,7 +88,7 @@ def list_tokens(
 
 @router.post("/tokens/answer", status_code=204)
 def answer_token(body: TokenAnswer, access: Operator) -> None:
-    """AnswerRequest a task token with an output, an error or a heartbeat.
+    """Answer a task token with an output, an error or a heartbeat.
 
     \f
     Raises:
