@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
-from benchmarks import blueprints, dialects, durability, server, service, workers, workloads
+from benchmarks import blueprints, dialects, durability, editor, server, service, workers, workloads
 from benchmarks.workloads import Workload
 
 WORKLOADS = (
@@ -28,6 +28,7 @@ WORKLOADS = (
     *blueprints.WORKLOADS,
     *service.WORKLOADS,
     *server.WORKLOADS,
+    *editor.WORKLOADS,
 )
 
 REPEATS = 2

@@ -76,7 +76,7 @@ def _keys(place: _Place) -> Iterator[CompletionItem]:
     present = set() if part is None else {step for step, _ in (part.embedded or part).steps()}
     present.discard(place.cursor.typed)
     language = _language(place)
-    fields = describe_fields(place.document.kind, _value(place), around)
+    fields = describe_fields(place.document.kind, place.definition.value, around)
     for name, description in fields.items():
         if name in present or description.notes.get("x-language", language) != language:
             continue
@@ -91,17 +91,12 @@ def _keys(place: _Place) -> Iterator[CompletionItem]:
         )
 
 
-def _value(place: _Place) -> Json:
-    """Return the value of the definition."""
-    return place.definition.root.to_json()
-
-
 def _language(place: _Place) -> str:
     """Return the query language at the cursor."""
     found = place.version.scope_at(place.cursor.steps)
     if found is not None and found[2] is not None:
         return found[2].query_language
-    value = _value(place)
+    value = place.definition.value
     own = value.get("QueryLanguage") if type(value) is dict else None
     return own if type(own) is str else "JSONPath"
 
@@ -111,7 +106,7 @@ def _language(place: _Place) -> str:
 
 
 def _values(place: _Place, project: ProjectNames) -> Iterator[CompletionItem]:
-    notes = describe_value(place.document.kind, _value(place), place.steps)
+    notes = describe_value(place.document.kind, place.definition.value, place.steps)
     if notes is not None:
         yield from _named_values(place, notes, project)
     if place.document.kind == "asl":
@@ -147,7 +142,10 @@ def _state_names(place: _Place) -> Iterable[str]:
     """Return the names of the states of the machine, also those of the last complete text."""
     names: dict[str, None] = {}
     own: Json = None
-    for version in (place.version, place.document.complete):
+    versions = [place.version]
+    if not place.version.tree.is_complete:
+        versions.append(place.document.complete)
+    for version in versions:
         found = version.scope_at(place.cursor.steps)
         if found is not None:
             scope, node = found[1], found[2]

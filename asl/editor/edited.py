@@ -9,6 +9,7 @@ from lsprotocol.types import TextDocumentContentChangeEvent, TextDocumentContent
 from asl.checks.workflow import CheckedWorkflow, MachineScope, split_machines
 from asl.core.pointers import pointer_to, tokens
 from asl.core.profile import DEFAULT
+from asl.core.values import Json
 from asl.editor.json_syntax import parse_json
 from asl.editor.positions import TextIndex
 from asl.editor.syntax import Step, SyntaxPart, SyntaxTree
@@ -38,11 +39,12 @@ class Definition(NamedTuple):
 
     steps: tuple[Step, ...]
     root: SyntaxPart
+    value: Json
 
     @property
     def workflow(self) -> CheckedWorkflow:
         """The workflow, split into its machines and states."""
-        return split_machines(self.root.to_json(), DEFAULT)
+        return split_machines(self.value, DEFAULT)
 
     def part(self, pointer: str) -> SyntaxPart | None:
         """Return the value at a JSON Pointer into the definition."""
@@ -91,7 +93,12 @@ class TextVersion:
         for each in self.definitions:
             if tuple(steps[: len(each.steps)]) == each.steps:
                 return each
-        return Definition((), self.tree.root)
+        return Definition((), self.tree.root, self.value)
+
+    @cached_property
+    def value(self) -> Json:
+        """The value of the whole text."""
+        return self.tree.root.to_json()
 
     def scope_at(
         self, steps: Sequence[Step]
@@ -219,7 +226,7 @@ def _definitions(part: SyntaxPart, steps: tuple[Step, ...]) -> Iterator[Definiti
     """Yield the outermost parts with the fields of a workflow."""
     held = part.embedded or part
     if held.kind == "object" and any(step in _ROOT_FIELDS for step, _ in held.steps()):
-        yield Definition(steps, held)
+        yield Definition(steps, held, held.to_json())
         return
     for step, member in held.steps():
         if member.value.kind != "missing":

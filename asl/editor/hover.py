@@ -32,7 +32,7 @@ def hover_at(document: EditedDocument, offset: int) -> Hover | None:
     definition = version.definition_at(steps)
     own = steps[len(definition.steps) :]
     if at_key and use is None:
-        found = describe_value(document.kind, definition.root.to_json(), own)
+        found = describe_value(document.kind, definition.value, own)
         texts += [] if found is None or not found.text else [found.markdown(str(part.value))]
     elif not at_key and use is None:
         texts += _describe_value(version, offset, part)
