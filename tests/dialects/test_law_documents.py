@@ -8,7 +8,11 @@ import asl
 from tests.dialects.behaviour import Script, scripted
 from tests.dialects.law import convert_and_back, violation
 
-ANSWERS = scripted(0, [{"kind": "a", "n": 7}, {"kind": None}, "text", ["x"], None], failing=0.2)
+ANSWERS = scripted(
+    0,
+    [{"kind": "a", "n": 7}, {"n": "7"}, {"kind": None}, "text", ["x"], None],
+    failing=0.2,
+)
 """Answers of different types, some of which lack what is read."""
 
 
@@ -55,6 +59,7 @@ DOCUMENTS: dict[str, tuple[str, Any]] = {
     "null": ("asl", deciding("$states.input.r.kind = null")),
     "missing": ("asl", deciding("$exists($states.input.r.kind)")),
     "no default": ("asl", deciding("$states.input.r.n = 7", None)),
+    "number": ("asl", deciding("$states.input.r.n > 3")),
     "never": ("asl", deciding("false", None)),
     "text through nothing": (
         "asl",
@@ -195,3 +200,40 @@ states:
 """
     document = asl.convert(text, "amazon").document
     assert "'inner'" in str(document["States"]["first:each"]["Output"])
+
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+@pytest.mark.parametrize("target", ["codemie", "flujo"])
+@pytest.mark.parametrize(
+    ("ask", "ok"),
+    [
+        (task("a", Output={"r": "{% $states.result %}"}, Next="which"), False),
+        (
+            task(
+                "a",
+                Arguments={"output_schema": SCHEMA},
+                Output={"r": "{% $states.result %}"},
+                Next="which",
+            ),
+            True,
+        ),
+        ({"Type": "Pass", "Output": {"r": {"n": 7}}, "Next": "which"}, True),
+        (
+            {
+                "Type": "Pass",
+                "Output": {"r": {"n": "{% $states.input.n + 1 %}"}},
+                "Next": "which",
+            },
+            True,
+        ),
+    ],
+)
+def test_text_that_is_read_as_a_number_is_an_error(ask: Any, ok: bool, target: str) -> None:
+    """Unless the document gives the type: by a schema, a constant or a sum."""
+    document = deciding("$states.input.r.n > 3")
+    document["States"]["ask"] = ask
+    losses = asl.convert(asl.load(document), target).losses
+    found = [each for each in losses if each.code in ("L-COERCE", "FL-COERCE")]
+    assert [each.severity for each in found] == ([] if ok else [asl.Severity.ERROR])

@@ -1,12 +1,16 @@
 """What the meanings of the functions of workflows leave out, for the writers of other languages."""
 
+import ast
 from collections.abc import Iterator
 from typing import Final
 
 from asl.core.diagnostics import Finding, Severity
 from asl.core.document import Document
+from asl.core.errors import ExpressionFault
 from asl.dialects.codemie.answer_places import names_in
 from asl.dialects.codemie.config import CodemieState, Config
+from asl.dialects.codemie.functions.conditions import parse
+from asl.dialects.codemie.functions.outputs import parse_schema
 from asl.dialects.codemie.graph import Graph
 from asl.dialects.codemie.machine import RECURSION_LIMIT
 from asl.dialects.codemie.round_trip import workflow
@@ -75,10 +79,13 @@ def _of_state(config: Config, state: CodemieState) -> Iterator[Finding]:
         if to.get(flag):
             message = f"{flag!r} removes nothing from the data"
             yield Finding("L-REPLACE", message, f"{place}/{flag}", at_key=True)
-    for _, _, below in state.conditions():
+    for text, _, below in state.conditions():
+        if _has_types(state, text):
+            continue
         message = "a condition compares an answer as it is: a text is not read as a value"
         hint = "return an object with numbers and booleans instead of texts"
-        yield Finding("L-COERCE", message, f"{place}/{below}", hint, at_key=True)
+        at, error = f"{place}/{below}", Severity.ERROR
+        yield Finding("L-COERCE", message, at, hint, severity=error, at_key=True)
     if state.iter_key is not None:
         message = "the answers for the items become a list, under the key of the last state"
         yield Finding("L-MAPRESULT", message, f"{place}/iter_key", at_key=True)
@@ -93,6 +100,19 @@ def _of_state(config: Config, state: CodemieState) -> Iterator[Finding]:
     if state.actor[0] == "tool_id" and actor.get("resolve_dynamic_values_in_response"):
         message = "placeholders in the result of a tool are not resolved"
         yield Finding("L-TEMPLATE", message, f"{state.pointer}/tool_id", at_key=True)
+
+
+def _has_types(state: CodemieState, condition: str) -> bool:
+    """Whether the schema of an answer gives the types of what a condition reads."""
+    schema = parse_schema(state.value.get("output_schema", ""))
+    properties = {} if schema is None else schema.get("properties")
+    try:
+        names = [each.id for each in ast.walk(parse(condition)) if isinstance(each, ast.Name)]
+    except ExpressionFault:
+        return False
+    return isinstance(properties, dict) and all(
+        isinstance(each := properties.get(name), dict) and "type" in each for name in names
+    )
 
 
 _OLD_GATE: Final = "wait_for_user_confirmation"

@@ -61,13 +61,13 @@ def _of_conditions(step: BlueprintStep) -> Iterator[Finding]:
             values = (node.left, *node.comparators)
             known = [each.value for each in values if isinstance(each, ast.Constant)]
             if any(type(each) in (int, float) for each in known):
-                yield Finding("L-ANSWER", _NUMBER, place)
+                yield Finding("L-ANSWER", _NUMBER, place, severity=Severity.ERROR)
             for op, part, whole in zip(node.ops, values, node.comparators, strict=False):
                 known_part = isinstance(part, ast.Constant) or isinstance(
                     whole, ast.List | ast.Tuple
                 )
                 if isinstance(op, ast.In | ast.NotIn) and not known_part:
-                    yield Finding("L-ANSWER", _WITHIN, place)
+                    yield Finding("L-ANSWER", _WITHIN, place, severity=Severity.ERROR)
 
 
 def _of_texts(step: BlueprintStep) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """One machine of a document as states of a workflow: names, transitions, and states in one."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -12,11 +12,12 @@ from asl.dialects.codemie.config import END
 from asl.dialects.codemie.writing.expressions import Expressions, Unsayable
 from asl.dialects.codemie.writing.fields import report
 from asl.dialects.codemie.writing.gates import Decision, decide
-from asl.dialects.codemie.writing.names import Extracted, Loss, OutputNames, ValueNames
+from asl.dialects.codemie.writing.names import READ, Extracted, Loss, OutputNames, ValueNames
 from asl.dialects.codemie.writing.scope import ContextScope, key_of
 from asl.dialects.codemie.writing.workflow import Workflow
 from asl.dialects.lowering import Flow, StepExit, WorkStep, fold
-from asl.dialects.terms import INPUT, DataPath, Literal
+from asl.dialects.lowering.value_types import reads_one_type
+from asl.dialects.terms import INPUT, DataPath, Literal, Term
 
 __all__ = ["SILENT", "WorkflowMachine", "Writers", "never"]
 
@@ -246,7 +247,8 @@ class WorkflowMachine:
                 continue
             expressions = Expressions(names)
             text = expressions.condition(self.scope.meant(each.condition))
-            losses += ((loss, each.pointer) for loss in dict.fromkeys(expressions.losses))
+            found = self.decisive(step, each.condition, expressions.losses)
+            losses += ((loss, each.pointer) for loss in dict.fromkeys(found))
             cases.append({"condition": text, "state_id": self.target(each.target)})
         for loss, pointer in losses:
             self.told([loss], pointer)
@@ -272,6 +274,14 @@ class WorkflowMachine:
         (case,) = cases
         said = {"expression": case["condition"], "then": case["state_id"], "otherwise": otherwise}
         return {"condition": said}
+
+    def decisive(self, step: WorkStep, condition: Term, losses: Iterable[Loss]) -> Iterator[Loss]:
+        """Yield losses of a condition; a value that is read as another one leads elsewhere."""
+        for loss in losses:
+            if loss != READ:
+                yield loss
+            elif not reads_one_type(self.whole, step, condition):
+                yield loss._replace(severity=Severity.ERROR)
 
     def going(self, step: WorkStep, stored: Mapping[str, Json]) -> dict[str, Json]:
         """Return `next` of a state that runs an actor: where its output and control go."""

@@ -4,6 +4,7 @@ from typing import Final
 
 from asl.core.diagnostics import Severity
 from asl.core.values import Json
+from asl.dialects.flujo.writing.condition_losses import ConditionReporter
 from asl.dialects.flujo.writing.conditions import ConditionPrinter, Unprintable
 from asl.dialects.flujo.writing.layout import WORKING, DataLayout
 from asl.dialects.flujo.writing.losses import Losses
@@ -154,10 +155,7 @@ class MachineWriter:
     def _condition(self, step: WorkStep, taken: StepExit) -> str:
         assert taken.condition is not None
         environment = self.layout.deciding(step, self.layout.before[step.name])
-
-        def report(code: str, message: str) -> None:
-            self.losses.add(code, message, taken.pointer)
-
+        report = ConditionReporter(self.losses, taken.pointer, self.flow, step, taken.condition)
         try:
             return ConditionPrinter(report).print(resolve(taken.condition, environment))
         except Unprintable as reason:

@@ -5,6 +5,7 @@ from typing import Final
 
 from asl.core.values import Json
 from asl.dialects.flujo.functions.conditions import parse_number
+from asl.dialects.flujo.writing.condition_losses import ConditionReporter
 from asl.dialects.flujo.writing.conditions import ConditionPrinter, Unprintable, is_boolean
 from asl.dialects.flujo.writing.layout import DataLayout
 from asl.dialects.flujo.writing.losses import Losses
@@ -87,7 +88,8 @@ class PipelineWriter:
         """Return the condition of an exit; one that cannot be written never holds."""
         assert taken.condition is not None
         term = self._resolved(step, taken.condition)
-        printer = ConditionPrinter(self._reporter(taken.pointer), strict=True)
+        found = (self.losses, taken.pointer, self.layout.flow, step, taken.condition)
+        printer = ConditionPrinter(ConditionReporter(*found), strict=True)
         try:
             said = printer.print(term)
         except Unprintable as reason:
