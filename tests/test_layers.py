@@ -21,7 +21,7 @@ TOP = {
     *(".ci", ".github", ".gitignore", ".pre-commit-hooks.yaml"),
     *("CHANGELOG.md", "LICENSE", "README.md"),
     "CONTRIBUTING.md",
-    *("asl", "benchmarks", "conformance", "docs", "pyproject.toml", "schemas", "tests"),
+    *("asl", "benchmarks", "conformance", "deploy", "docs", "pyproject.toml", "schemas", "tests"),
 }
 LAYERS = {
     "asl.core": 0,
