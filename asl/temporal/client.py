@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from threading import Thread
 from typing import Any, Final, NamedTuple, TypeVar, cast
@@ -49,7 +48,7 @@ LEAST: Final = 1.0
 SILENCE: Final = 60.0
 """Seconds after which a worker that does not answer is tried again."""
 LOOK: Final = 0.1
-DELETIONS: Final = 50
+DELETIONS: Final = 20
 """Seconds between two looks at a workflow that is deleted, and their number."""
 ALIVE: Final = 75.0
 """Seconds since the last poll of a live worker: a poll lasts a minute."""
@@ -387,20 +386,19 @@ class TemporalClient:
         self.run(self._delete(name))
 
     async def _delete(self, name: str) -> None:
-        runs = self._client.list_workflows(f"WorkflowId = '{_quoted(name)}'")
-        latest = await self._client.get_workflow_handle(name).describe()
-        for run in {latest.run_id, *[each.run_id async for each in runs]}:
+        runs = {(await self._describe(name)).run_id, *await self._runs(name)}
+        for run in runs:
             request = DeleteWorkflowExecutionRequest(
                 namespace=self.address.namespace,
                 workflow_execution=ExecutionReference(workflow_id=name, run_id=run),
             )
             await self._client.workflow_service.delete_workflow_execution(request)
         for _ in range(DELETIONS):
-            with suppress(ExecutionNotFound):
+            try:
                 await self._describe(name)
-                await asyncio.sleep(LOOK)
-                continue
-            return
+            except ExecutionNotFound:
+                return
+            await asyncio.sleep(LOOK)
 
 
 def _time(seconds: float) -> str:

@@ -509,6 +509,9 @@ class TemporalStore(Store):
         """Return whether an execution is paused until people or tasks answer."""
         if stored.status != "PAUSED" or (stored.wake or inf) <= self.clock.now():
             return False
+        raw = self.client.describe(stored.name).raw_description
+        if raw.HasField("pending_workflow_task"):  # it has not seen all answers
+            return False
         reader = self._reader
         return bool(reader.open_requests(stored) or reader.pending_callbacks(stored))
 

@@ -85,8 +85,10 @@ class ExecutionWorkflow:
         try:
             result = await self._work()
         except BaseException as stop:
+            if not is_cancelled_exception(stop):  # an eviction may close it anywhere
+                raise
             reason = workflow.cancellation_reason()
-            if not is_cancelled_exception(stop) or reason is None:
+            if reason is None:
                 raise
             given = self._cancellation or CancelMessage(error=None, cause=reason or None)
             self.store.executor.abort(self.name, given["error"], given["cause"])
