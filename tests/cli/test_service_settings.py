@@ -22,7 +22,7 @@ ELSEWHERE = {
     *("agent_files", "bucket_pairs", "request_links", "store_file"),  # settings of the project
     *("allow_code", "mock_cases"),  # of one document
     *("dialect", "options", "resource", "pairs", "files", "root", "values"),  # how it is read
-    "until_idle",
+    *("until_idle", "only"),  # of one process
 }
 
 
