@@ -51,12 +51,11 @@ class Server:
     """A server with a worker.
 
     Args:
-        env: The server.
+        client: A client of the server.
     """
 
-    def __init__(self, env: WorkflowEnvironment) -> None:
-        self.env = env
-        self.client: Client = env.client
+    def __init__(self, client: Client) -> None:
+        self.client = client
 
     async def start(
         self, document: Mapping[str, Any], data: Json = None, name: str | None = None
@@ -113,7 +112,7 @@ async def skipping(agents: Mapping[str, Any], **options: Any) -> AsyncIterator[S
         await WorkflowEnvironment.start_time_skipping(test_server_existing_path=binary) as env,
         make_worker(env.client, QUEUE, {"agents": dict(agents)}, **options),
     ):
-        yield Server(env)
+        yield Server(env.client)
 
 
 @asynccontextmanager
@@ -126,7 +125,7 @@ async def development(agents: Mapping[str, Any], **options: Any) -> AsyncIterato
         ) as env,
         make_worker(env.client, QUEUE, {"agents": dict(agents)}, **options),
     ):
-        yield Server(env)
+        yield Server(env.client)
 
 
 def run(work: Any) -> Any:

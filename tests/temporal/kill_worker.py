@@ -1,0 +1,46 @@
+"""A worker that tests kill: `python -m tests.temporal.kill_worker PORT`."""
+
+import asyncio
+import random
+import sys
+import time
+from datetime import timedelta
+
+from asl.core.errors import StateError
+from asl.core.values import Json
+from asl.temporal import activities, claims, remote
+from asl.temporal.addresses import TemporalAddress
+from asl.temporal.worker import connect, make_worker
+from tests.temporal.servers import QUEUE
+
+
+def work(value: Json) -> Json:
+    """Return the value after a moment."""
+    time.sleep(random.uniform(0, 0.2))
+    return value
+
+
+def flaky(value: Json) -> Json:
+    """Return the value, or fail."""
+    time.sleep(random.uniform(0, 0.1))
+    if random.random() < 0.3:
+        raise StateError("Flaky", "again")
+    return value
+
+
+async def main(port: str) -> None:
+    """Run until the process is killed."""
+    claims.MAX_EVENTS = 60
+    remote.HEARTBEAT, activities.BEAT = timedelta(seconds=3), 1.0
+    while True:
+        try:
+            client = await connect(TemporalAddress(f"127.0.0.1:{port}"))
+            async with make_worker(client, QUEUE, {"agents": {"work": work, "flaky": flaky}}):
+                await asyncio.Event().wait()
+        except Exception as error:  # the server is away for a moment
+            print(f"again: {error}", file=sys.stderr)
+            await asyncio.sleep(0.2)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

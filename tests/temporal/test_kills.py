@@ -1,0 +1,225 @@
+"""Workers and the server are killed at random; executions go on, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import socket
+import subprocess
+import sys
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import (
+    Client,
+    WorkflowHandle,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.service import RPCError
+
+from asl.core.values import Json
+from asl.temporal.addresses import TemporalAddress
+from asl.temporal.worker import connect
+from tests.temporal.servers import Server, find_binary, run
+
+WORK: Any = {"Type": "Task", "Agent": "work", "End": True}
+RETRY: Any = [{"ErrorEquals": ["Flaky"], "IntervalSeconds": 1, "MaxAttempts": 20}]
+DOCUMENT: Any = {
+    "StartAt": "First",
+    "States": {
+        "First": {"Type": "Task", "Agent": "work", "Next": "Each"},
+        "Each": {
+            "Type": "Map",
+            "ItemsPath": "$.items",
+            "ResultPath": "$.items",
+            "ItemProcessor": {
+                "StartAt": "Pair",
+                "States": {
+                    "Pair": {
+                        "Type": "Map",
+                        "ItemProcessor": {
+                            "StartAt": "Try",
+                            "States": {
+                                "Try": {
+                                    "Type": "Task",
+                                    "Agent": "flaky",
+                                    "Retry": RETRY,
+                                    "End": True,
+                                }
+                            },
+                        },
+                        "End": True,
+                    }
+                },
+            },
+            "Next": "Both",
+        },
+        "Both": {
+            "Type": "Parallel",
+            "ResultPath": "$.both",
+            "Branches": [
+                {
+                    "StartAt": "Wait",
+                    "States": {
+                        "Wait": {"Type": "Wait", "Seconds": 2, "Next": "Then"},
+                        "Then": WORK | {"InputPath": "$.name"},
+                    },
+                },
+                {
+                    "StartAt": "Ask",
+                    "States": {
+                        "Ask": {
+                            "Type": "Approval",
+                            "Prompt": "?",
+                            "OutputPath": "$.approval",
+                            "End": True,
+                        }
+                    },
+                },
+            ],
+            "Next": "Last",
+        },
+        "Last": WORK,
+    },
+}
+UPDATE_FAILURES = (WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError)
+
+
+class Cluster:
+    """A development server with its database in a file, and worker processes.
+
+    Args:
+        folder: Folder of the database.
+        count: Number of workers.
+    """
+
+    def __init__(self, folder: Path, count: int) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = str(free.getsockname()[1])
+        self._database = folder / "temporal.db"
+        self._log = (folder / "workers.log").open("w")
+        self._server = self._start_server()
+        self._workers = [self._start_worker() for _ in range(count)]
+
+    def _start_server(self) -> subprocess.Popen[bytes]:
+        command = [find_binary("temporal"), "server", "start-dev", "--headless", "--port"]
+        command += [self.port, "--db-filename", str(self._database), "--log-level", "never"]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def _start_worker(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "tests.temporal.kill_worker", self.port]
+        return subprocess.Popen(command, stdout=self._log, stderr=self._log)
+
+    def kill_worker(self) -> None:
+        """Kill a worker and start another one."""
+        at = random.randrange(len(self._workers))
+        self._workers[at].send_signal(signal.SIGKILL)
+        self._workers[at].wait()
+        self._workers[at] = self._start_worker()
+
+    def restart_server(self) -> None:
+        """Kill the server and start it again on its database."""
+        self._server.send_signal(signal.SIGKILL)
+        self._server.wait()
+        self._server = self._start_server()
+
+    def close(self) -> None:
+        """End all processes."""
+        for each in (*self._workers, self._server):
+            each.send_signal(signal.SIGKILL)
+            each.wait()
+        self._log.close()
+
+    async def client(self) -> Client:
+        """Return a client of the server once it is there."""
+        async with asyncio.timeout(30):
+            while True:
+                with suppress(Exception):
+                    return await connect(TemporalAddress(f"127.0.0.1:{self.port}"))
+                await asyncio.sleep(0.2)
+
+
+def input_of(number: int) -> Json:
+    """Return the input of an execution."""
+    return {"name": f"n{number}", "items": [[number, 1], [number, 2], [number, 3]]}
+
+
+def output_of(number: int) -> Json:
+    """Return the output of an execution."""
+    return {**input_of(number), "both": [f"n{number}", "approve"]}
+
+
+async def finish(server: Server, handle: WorkflowHandle[Any, Any]) -> Json:
+    """Answer the request of an execution and return its output, however often servers fail."""
+    request = f"arn:aws:states:us-east-1:111111111111:execution:workflow:{handle.id}"
+    request += ":/Both@2.0[1]/Ask@0.0"
+    message = {"request": request, "answer": {"approval": "approve"}, "given": 0.0}
+    while True:
+        with suppress(RPCError, TimeoutError, RuntimeError, *UPDATE_FAILURES):
+            async with asyncio.timeout(3):
+                await handle.execute_update("asl.answer", message)
+        with suppress(RPCError, TimeoutError, RuntimeError):
+            async with asyncio.timeout(3):
+                return await handle.result()
+        await asyncio.sleep(0.3)
+
+
+async def answers_twice(server: Server, name: str) -> list[str]:
+    """Return the calls whose answers are in the histories of an execution more than once."""
+    seen: Counter[str] = Counter()
+    run_id: str | None = (await server.client.get_workflow_handle(name).describe()).run_id
+    converter = server.client.data_converter.payload_converter
+    while run_id:
+        handle = server.client.get_workflow_handle(name, run_id=run_id)
+        events = (await handle.fetch_history()).events
+        calls: dict[int, str] = {}
+        for event in events:
+            if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+                given = event.activity_task_scheduled_event_attributes.input.payloads
+                message = converter.from_payloads(given)[0]
+                calls[event.event_id] = f"{message['key']} {message['attempt']}"
+            elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+                done = event.activity_task_completed_event_attributes
+                seen[calls[done.scheduled_event_id]] += 1
+        run_id = events[0].workflow_execution_started_event_attributes.continued_execution_run_id
+    return [call for call, count in seen.items() if count > 1]
+
+
+async def scene(folder: Path, kills: int, executions: int, restarts: int, pause: float) -> None:
+    """Run executions while workers and the server are killed."""
+    cluster = Cluster(folder, 3)
+    try:
+        server = Server(await cluster.client())
+        handles = [
+            await server.start(DOCUMENT, input_of(number), f"e{number}")
+            for number in range(executions)
+        ]
+        ends = [asyncio.create_task(finish(server, each)) for each in handles]
+        for kill in range(1, kills + 1):
+            await asyncio.sleep(random.uniform(0, 2 * pause))
+            cluster.kill_worker()
+            if restarts and kill % (kills // (restarts + 1)) == 0 and kill < kills:
+                cluster.restart_server()
+        async with asyncio.timeout(60 + executions):
+            outputs = await asyncio.gather(*ends)
+        assert outputs == [output_of(number) for number in range(executions)]
+        for each in handles:
+            assert await answers_twice(server, each.id) == []
+    finally:
+        cluster.close()
+
+
+def test_killed_workers_lose_nothing(tmp_path: Path) -> None:
+    run(scene(tmp_path, kills=10, executions=6, restarts=0, pause=0.7))
+
+
+@pytest.mark.full
+def test_200_killed_workers_and_restarted_servers_lose_nothing(tmp_path: Path) -> None:
+    run(scene(tmp_path, kills=200, executions=100, restarts=2, pause=2.0))
