@@ -110,7 +110,6 @@ class Fork:
             self.failure = stop
         finally:
             if self.worker_start is not None:
-                self.worker_start.cancel()
                 self._spread_over()
         while self._busy():
             await self._stopped()
@@ -261,6 +260,8 @@ class Fork:
             self.worker_start = loop.call_soon(self._spread, loop)
 
     def _spread(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self.worker_start is None:  # the fork has ended
+            return
         if self.failure is None and self._start_workers(loop):
             self.worker_start = loop.call_soon(self._spread, loop)
         else:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NoReturn
 
 from temporalio import workflow
 
@@ -13,7 +13,7 @@ from asl.effects.suspension import SuspensionMonitor
 from asl.temporal.remote import CallGate, remote_agents
 from asl.temporal.slices import Slicer
 
-__all__ = ["LONG", "MAX_EVENTS", "WorkflowClaim", "has_long_history"]
+__all__ = ["LONG", "MAX_EVENTS", "WorkflowClaim", "continue_in_new_run", "must_leave"]
 
 LONG: Final = 1.0
 """Seconds from which on a wait is one of the workflow, between two stretches of the execution."""
@@ -21,12 +21,25 @@ MAX_EVENTS = 4000
 """Number of history events after which a workflow continues as a new run."""
 
 
-def has_long_history() -> bool:
-    """Return whether the history of this run is so long that the next effect belongs to a new
-    run.
+def must_leave() -> bool:
+    """Return whether the next effect belongs to a new run: the history of this one is long, or
+    another version of the workers is the current one.
     """
     info = workflow.info()
-    return info.is_continue_as_new_suggested() or info.get_current_history_length() > MAX_EVENTS
+    return (
+        info.is_continue_as_new_suggested()
+        or info.is_target_worker_deployment_version_changed()
+        or info.get_current_history_length() > MAX_EVENTS
+    )
+
+
+def continue_in_new_run(message: Mapping[str, Any]) -> NoReturn:
+    """Continue the workflow in a new run, on the current version of the workers."""
+    has_versions = workflow.info().get_current_deployment_version() is not None
+    behavior = workflow.ContinueAsNewVersioningBehavior
+    workflow.continue_as_new(
+        message, initial_versioning_behavior=behavior.AUTO_UPGRADE if has_versions else None
+    )
 
 
 class WorkflowClaim:

@@ -21,6 +21,7 @@ __all__ = [
     "CANCEL",
     "EXECUTION",
     "LISTED",
+    "ROLL",
     "SLICE",
     "STATE",
     "TOKEN",
@@ -49,6 +50,8 @@ STATE: Final = "asl.state"
 """Names of the updates, which are signals too, of the signal before a cancellation, and of the
 query.
 """
+ROLL: Final = "asl.roll"
+"""Name of the signal that makes a waiting execution look for another version of the workers."""
 
 
 class StartMessage(TypedDict):
@@ -121,8 +124,8 @@ class CancelMessage(TypedDict):
 class SliceMessage(TypedDict):
     """Input of the workflow of some children of a distributed Map."""
 
-    document: dict[str, Json]
-    """Document of each child."""
+    document: str
+    """The packed document of each child."""
     profile: str
     workflow: str
     """Name of the workflow of the children."""

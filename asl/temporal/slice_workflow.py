@@ -20,7 +20,7 @@ from asl.engine.result import Result
 from asl.program import Program
 from asl.states.errors import RaisedError
 from asl.stores.executions import ENDED, ExecutionOrigin
-from asl.temporal.claims import WorkflowClaim, has_long_history
+from asl.temporal.claims import WorkflowClaim, continue_in_new_run, must_leave
 from asl.temporal.payloads import SLICE, SliceMessage, pack, unpack
 from asl.temporal.remote import CallGate
 from asl.temporal.slices import read_item
@@ -35,7 +35,7 @@ class SliceWorkflow:
 
     def __init__(self) -> None:
         self._clock = WorkflowClock()
-        self._gate = CallGate(has_long_history)
+        self._gate = CallGate(must_leave)
 
     @workflow.run
     async def run(self, message: SliceMessage) -> str:
@@ -51,13 +51,13 @@ class SliceWorkflow:
             raise ApplicationError(str(error), type="States.Runtime", non_retryable=True) from None
         content = [each.content() for each in children]
         if any(each.outcome is None for each in children):
-            workflow.continue_as_new({**message, "content": pack(content)})
+            continue_in_new_run({**message, "content": pack(content)})
         return pack(content)
 
     def _open(self, message: SliceMessage) -> list[_Child]:
         """Return the children: new ones, or those of an earlier run."""
         program = compile_workflow(
-            message["document"], resolve_profile(message["profile"]), message["workflow"]
+            unpack(message["document"]), resolve_profile(message["profile"]), message["workflow"]
         )
         items = [read_item(each) for each in unpack(message["items"])]
         known = unpack(message["content"]) if "content" in message else [None] * len(items)

@@ -204,7 +204,7 @@ class _MapSlices:
         execution: Any = children[0].frame.execution
         run = execution.run
         message = SliceMessage(
-            document=self._document,
+            document=pack(self._document),
             profile=execution.program.profile.name,
             workflow=execution.workflow,
             workflow_id=execution.workflow_id,

@@ -12,11 +12,18 @@ from typing import Any, Final
 
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
+from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.converter import DataConverter
 from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError, RPCStatusCode
-from temporalio.worker import Interceptor, UnsandboxedWorkflowRunner, Worker
+from temporalio.worker import (
+    Interceptor,
+    UnsandboxedWorkflowRunner,
+    Worker,
+    WorkerDeploymentConfig,
+)
 
+from asl import __version__
 from asl.bindings import Bindings, bind
 from asl.core.errors import AslError
 from asl.core.lazy import load_object, wrap_errors
@@ -108,6 +115,7 @@ def make_worker(
     identity: str | None = None,
     grace: float = 0.0,
     interceptors: Sequence[Interceptor] = (),
+    build: str | None = None,
 ) -> Worker:
     """Return a worker.
 
@@ -121,6 +129,9 @@ def make_worker(
         identity: Its name in lists; by default process and host.
         grace: Seconds that calls have to end after its stop.
         interceptors: Interceptors of its calls.
+        build: Version of the worker in the deployment of the queue; executions stay on their
+            version until another one is the current one and they continue as new runs. None for
+            a worker without versions.
 
     Raises:
         AslError: A binding is invalid.
@@ -133,6 +144,13 @@ def make_worker(
         workflows=list(WORKFLOWS) if workflows else [],
         activities=[calls.call] if activities else [],
         workflow_runner=UnsandboxedWorkflowRunner(),
+        deployment_config=WorkerDeploymentConfig(
+            version=WorkerDeploymentVersion(queue, build or __version__),
+            use_worker_versioning=build is not None,
+            default_versioning_behavior=(
+                VersioningBehavior.UNSPECIFIED if build is None else VersioningBehavior.PINNED
+            ),
+        ),
         max_concurrent_activities=concurrency if activities else None,
         identity=identity,
         graceful_shutdown_timeout=timedelta(seconds=grace),

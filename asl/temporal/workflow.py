@@ -17,12 +17,13 @@ from asl.core.values import Json, compact
 from asl.engine.result import Result
 from asl.stores.executions import ENDED
 from asl.temporal.answers import apply_answer, apply_token_answer
-from asl.temporal.claims import WorkflowClaim, has_long_history
+from asl.temporal.claims import WorkflowClaim, continue_in_new_run, must_leave
 from asl.temporal.payloads import (
     ANSWER,
     CANCEL,
     EXECUTION,
     LISTED,
+    ROLL,
     STATE,
     TOKEN,
     AnswerMessage,
@@ -61,7 +62,7 @@ class ExecutionWorkflow:
             self.store.begin(self.name, start, info.workflow_start_time)
         except AslError as error:
             self._refusal = error
-        self._slicer = Slicer(has_long_history)
+        self._slicer = Slicer(must_leave)
         self._gate = CallGate(self._is_leaving)
         self._claim: WorkflowClaim | None = None
         self._open_ids: Sequence[str] = ()
@@ -136,12 +137,12 @@ class ExecutionWorkflow:
 
     def _is_leaving(self) -> bool:
         """Return whether the next effect belongs to a new run; slices are of one run."""
-        return has_long_history() and not self._slicer.running
+        return must_leave() and not self._slicer.running
 
     def _continue_as_new(self) -> NoReturn:
         """Continue the execution in a new run, with its content as the input."""
         content = self.store.brief_export(self.name)
-        workflow.continue_as_new(StartMessage(content=pack(content)))
+        continue_in_new_run(StartMessage(content=pack(content)))
 
     async def _wait(self, seen: int, result: Result) -> None:
         """Return when there is an answer, or the time of the execution has come."""
@@ -151,7 +152,9 @@ class ExecutionWorkflow:
         seconds = self.store.seconds_until_due(self.name, result)
         timeout = None if seconds is None else timedelta(seconds=seconds)
         with suppress(asyncio.TimeoutError):
-            await workflow.wait_condition(lambda: self._changes != seen, timeout=timeout)
+            await workflow.wait_condition(
+                lambda: self._changes != seen or self._is_leaving(), timeout=timeout
+            )
 
     # Messages
 
@@ -206,6 +209,10 @@ class ExecutionWorkflow:
     def cancel(self, message: CancelMessage) -> None:
         """Record why the execution is cancelled; the cancellation of the workflow follows."""
         self._cancellation = message
+
+    @workflow.signal(name=ROLL)
+    def roll(self) -> None:
+        """Wake a waiting workflow, which continues on the current version of the workers."""
 
     @workflow.query(name=STATE)
     def state(self) -> str:

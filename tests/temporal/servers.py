@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -130,4 +131,7 @@ async def development(agents: Mapping[str, Any], **options: Any) -> AsyncIterato
 
 def run(work: Any) -> Any:
     """Run a coroutine to its end."""
-    return asyncio.run(work)
+    try:
+        return asyncio.run(work)
+    finally:
+        gc.collect()  # Python 3.11 fails if coroutines of workflows end while it parses a module

@@ -29,7 +29,7 @@ from asl.temporal.worker import connect
 from tests.temporal.servers import Server, find_binary, run
 
 WORK: Any = {"Type": "Task", "Agent": "work", "End": True}
-RETRY: Any = [{"ErrorEquals": ["Flaky"], "IntervalSeconds": 1, "MaxAttempts": 20}]
+RETRY: Any = [{"ErrorEquals": ["Flaky"], "IntervalSeconds": 1, "MaxAttempts": 20, "BackoffRate": 1}]
 DOCUMENT: Any = {
     "StartAt": "First",
     "States": {
@@ -160,7 +160,7 @@ async def finish(server: Server, handle: WorkflowHandle[Any, Any]) -> Json:
     """Answer the request of an execution and return its output, however often servers fail."""
     request = f"arn:aws:states:us-east-1:111111111111:execution:workflow:{handle.id}"
     request += ":/Both@2.0[1]/Ask@0.0"
-    message = {"request": request, "answer": {"approval": "approve"}, "given": 0.0}
+    message = {"request": request, "answer": '{"approval": "approve"}', "given": 0.0}
     while True:
         with suppress(RPCError, TimeoutError, RuntimeError, *UPDATE_FAILURES):
             async with asyncio.timeout(3):
