@@ -14,6 +14,7 @@ from temporalio.exceptions import ApplicationError
 
 from asl.bindings import Bindings, bind
 from asl.compiler import compile_workflow
+from asl.core.errors import StateError
 from asl.core.values import Json, compact
 from asl.documents.loading import resolve_profile
 from asl.effects.clock import WallClock
@@ -22,6 +23,7 @@ from asl.engine.execution import Identity
 from asl.engine.result import Result
 from asl.program import Program
 from asl.temporal.payloads import CALL, CallMessage
+from asl.temporal.sizes import check_size
 
 __all__ = ["AgentActivities"]
 
@@ -64,6 +66,10 @@ class AgentActivities:
                 type=result.error or result.status,
                 non_retryable=True,
             )
+        try:
+            check_size(result.output, f"the answer of {message['name']!r}")
+        except StateError as error:  # before Temporal refuses it and calls the agent again
+            raise ApplicationError(error.cause or "", type=error.name, non_retryable=True) from None
         return {"answer": result.output}
 
     async def _run(self, message: CallMessage) -> Result:

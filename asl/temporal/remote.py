@@ -19,6 +19,7 @@ from asl.engine.agent import Agent, Call, CallbackHandler, Find
 from asl.states.calls import Target
 from asl.states.errors import RaisedError, Suspension
 from asl.temporal.payloads import CALL, CallMessage
+from asl.temporal.sizes import check_size
 
 __all__ = ["CallGate", "RemoteAgent", "remote_agents"]
 
@@ -87,6 +88,7 @@ class RemoteAgent(Agent):
         """
         assert call is not None
         async with self._gate:
+            check_size(payload, f"the input of {self._target.name!r}")
             return await self._call(payload, call)
 
     async def _call(self, payload: Json, call: Call) -> Json:

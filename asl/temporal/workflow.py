@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NoReturn
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
-from asl.core.errors import AslError
+from asl.core.errors import AslError, StateError
 from asl.core.values import Json, compact
 from asl.engine.result import Result
 from asl.stores.executions import ENDED
@@ -34,6 +34,7 @@ from asl.temporal.payloads import (
     pack,
 )
 from asl.temporal.remote import CallGate
+from asl.temporal.sizes import check_size
 from asl.temporal.slices import Slicer
 from asl.temporal.workflow_store import WorkflowClock, WorkflowStore
 
@@ -98,7 +99,7 @@ class ExecutionWorkflow:
         if result.status == "TIMED_OUT":
             workflow.upsert_memo({"status": result.status})
         if result.status == "SUCCEEDED":
-            return result.output
+            return _output(result.output)
         raise ApplicationError(
             result.cause or "", type=result.error or result.status, non_retryable=True
         )
@@ -219,6 +220,19 @@ class ExecutionWorkflow:
         """Return the packed execution."""
         (content,) = self.store.export([self.name])
         return pack(content)
+
+
+def _output(value: Json) -> Json:
+    """Return the output of an execution.
+
+    Raises:
+        ApplicationError: It is too large for Temporal.
+    """
+    try:
+        check_size(value, "the output")
+    except StateError as error:
+        raise ApplicationError(error.cause or "", type=error.name, non_retryable=True) from None
+    return value
 
 
 def _refusal(error: AslError) -> ApplicationError:

@@ -266,3 +266,25 @@ def test_distributed_map_of_100000_items() -> None:
             assert [each.events for each in found.runs] < [1000]
 
     run(scene())
+
+
+def test_large_values_are_named_errors() -> None:
+    calls: list[int] = []
+
+    def double(value: Any) -> str:
+        calls.append(len(value))
+        return "x" * 2_000_000
+
+    catch = [{"ErrorEquals": ["States.DataLimitExceeded"], "Next": "Caught"}]
+    states = {
+        "Call": {"Type": "Task", "Agent": "double", "Catch": catch, "End": True},
+        "Caught": {"Type": "Pass", "Result": "caught", "End": True},
+    }
+
+    async def scene() -> None:
+        async with skipping({"double": double}) as server:
+            found = await server.run({"StartAt": "Call", "States": states}, "few")
+            assert found.output == "caught"
+            assert calls == [3]
+
+    run(scene())
