@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import median
 from typing import Any
@@ -165,8 +166,42 @@ def answered() -> Sides:
     return lambda: 50.0, run, 1
 
 
+def shown(items: int, allowed: float) -> Callable[[], Sides]:
+    """Return the sides of the page of an execution with six events for each item, in a browser.
+
+    Args:
+        items: Number of items of its Map.
+        allowed: Seconds allowed until the first event is shown.
+    """
+
+    def run() -> float:
+        from playwright.sync_api import sync_playwright
+
+        with served() as server, sync_playwright() as driver:
+            key = server.start(each_item({"Type": "Pass"}, 0), [0] * items)
+            while server.call(f"executions/{key}")["status"] != "SUCCEEDED":
+                time.sleep(0.1)
+            browser = driver.chromium.launch(
+                executable_path=shutil.which("chromium"),
+                args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+            )
+            page = browser.new_page()
+            url = f"http://127.0.0.1:{server.port}/ui/executions"
+            page.goto(url)
+            begun = time.perf_counter()
+            page.goto(f"{url}/{key}", wait_until="load")
+            page.locator(".event", has_text="ExecutionStarted").wait_for()
+            spent = time.perf_counter() - begun
+            browser.close()
+            return spent
+
+    return lambda: (lambda: allowed, run, 1)
+
+
 WORKLOADS = (
     Workload("LW", "an event for 200 watchers; vs 2 ms of a core", 1, watchers, gives="ms"),
     Workload("LQ", "a page of 10,000 open requests; vs 50 ms", 1, listed, gives="ms"),
     Workload("LA", "an answer until the next state; vs 50 ms", 1, answered, gives="ms"),
+    Workload("LP", "a page with 1,000 events; vs 1 s", 1, shown(250, 1.0), gives="s"),
+    Workload("LX", "a page with 25,000 events; vs 3 s", 1, shown(6250, 3.0), gives="s"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final, NamedTuple
@@ -11,6 +11,7 @@ from asl.engine.journal_values import read_usage
 from asl.engine.usage import ZERO, read_totals
 from asl.server.projects import ServerProject
 from asl.states.blocks.budget_limits import WINDOWS
+from asl.states.numbers import parse_amount
 from asl.stores.executions import StoredExecution, list_executions, read_value
 from asl.stores.pools import StoreBudgets
 
@@ -118,9 +119,10 @@ def budgets_of(project: ServerProject, now: float) -> list[BudgetState]:
     Raises:
         StoreDamaged: A budget is damaged.
     """
+    pools: Mapping[str, str | Decimal] = project.bindings.get("pools") or {}
     limits = {
-        f"Pool {name}": Decimal(str(amount))
-        for name, amount in (project.bindings.get("pools") or {}).items()
+        f"Pool {name}": amount if isinstance(amount, Decimal) else parse_amount(amount)
+        for name, amount in pools.items()
     }
     found = {}
     for each in StoreBudgets(project.store.session).stored():

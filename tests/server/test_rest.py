@@ -255,6 +255,27 @@ def test_a_document_cannot_read_files() -> None:
             assert answer.status_code == 422 or not answer.json()["ok"]
 
 
+def test_costs_by_workflow_and_model() -> None:
+    """Of one execution and of all; with the shared budgets."""
+    agents = {"Writer": lambda data: {"text": "x", "_cost": 0.25, "_tokens": 7}}
+    task = {"Type": "Task", "Agent": "Writer", "End": True}
+    text = json.dumps({"StartAt": "Write", "States": {"Write": task}})
+    store = asl.Store("memory:", agents=agents, pools={"team": "$10.00"})
+    with client(store, pools={"team": "$10.00"}) as api:
+        publish(api, text, "Write")
+        for _ in range(2):
+            key = start(api, "Write")
+            wait_for(api, key, "SUCCEEDED")
+        report = api.get(f"/api/v1/executions/{key}/costs").json()["report"]
+        assert (report["cost"], report["tokens"]) == (0.25, 7)
+        overview = api.get("/api/v1/costs?days=1").json()
+        assert overview["total"] == {"name": "", "executions": 2, "cost": 0.5, "tokens": 14}
+        assert [each["name"] for each in overview["workflows"]] == ["Write"]
+        assert overview["complete"]
+        (pool,) = overview["budgets"]
+        assert (pool["name"], pool["limit"]) == ("Pool team", 10.0)
+
+
 REFUSED = {
     "no JSON": ("POST", "/executions", {"content": b"{"}, 422),
     "a list": ("POST", "/executions", {"json": [1]}, 422),

@@ -14,7 +14,15 @@ from asl.core.errors import AslError
 from asl.server.access.authorization import while_allowed
 from asl.server.access.principal import VIEWER
 from asl.server.api.access import Viewer
-from asl.server.api.models import CostReport, EventModel, EventPage
+from asl.server.api.models import (
+    BudgetModel,
+    CostOverview,
+    CostReport,
+    CostRowModel,
+    EventModel,
+    EventPage,
+)
+from asl.server.costs import CostRow, budgets_of, costs_since
 from asl.server.projects import Access
 from asl.server.views import find_execution
 
@@ -79,6 +87,35 @@ async def _stream(access: Access, name: str, after: int) -> AsyncGenerator[bytes
         yield text
     if not hub.is_closed:
         yield b"event: end\ndata: {}\n\n"
+
+
+@router.get("/costs")
+def cost_overview(access: Viewer, days: Annotated[int, Query(ge=1, le=366)] = 7) -> CostOverview:
+    """Show the costs of the last days by workflow and model, and the shared budgets."""
+    now = access.store.clock.now()
+    table = costs_since(access.project, now - days * 86400)
+    budgets = [
+        BudgetModel(
+            name=each.name,
+            spent=float(each.spent),
+            reserved=float(each.reserved),
+            limit=None if each.most is None else float(each.most),
+        )
+        for each in budgets_of(access.project, now)
+    ]
+    return CostOverview(
+        total=_row(table.total),
+        workflows=[_row(each) for each in table.workflows.values()],
+        models=[_row(each) for each in table.models.values()],
+        budgets=budgets,
+        complete=table.is_complete,
+    )
+
+
+def _row(row: CostRow) -> CostRowModel:
+    return CostRowModel(
+        name=row.name, executions=row.executions, cost=float(row.cost), tokens=row.tokens
+    )
 
 
 @router.get("/executions/{key}/costs")

@@ -19,11 +19,14 @@ __all__ = [
     "AnswerResult",
     "AuditEntryModel",
     "AuditPage",
+    "BudgetModel",
     "CheckRequest",
     "CheckResult",
     "ConversionResult",
     "ConvertRequest",
+    "CostOverview",
     "CostReport",
+    "CostRowModel",
     "DocumentDetail",
     "DocumentPage",
     "DocumentSummary",
@@ -298,6 +301,34 @@ class CostReport(Model):
     """Costs and tokens: `cost`, `tokens`, and tables by state, category, model and tag."""
 
     report: dict[str, JsonValue]
+
+
+class CostRowModel(Model):
+    """Costs and tokens of one workflow or model."""
+
+    name: str
+    executions: int
+    cost: float
+    tokens: int
+
+
+class BudgetModel(Model):
+    """A budget that executions share."""
+
+    name: str
+    spent: float
+    reserved: float
+    limit: float | None = Field(description="Null if this service does not know it.")
+
+
+class CostOverview(Model):
+    """Costs of the executions that started after a time, and the shared budgets."""
+
+    total: CostRowModel
+    workflows: list[CostRowModel]
+    models: list[CostRowModel]
+    budgets: list[BudgetModel]
+    complete: bool = Field(description="Whether no execution of the time is left out.")
 
 
 # Requests and answers
