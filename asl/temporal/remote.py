@@ -33,8 +33,6 @@ GRACE: Final = 10.0
 """Seconds beyond `TimeoutSeconds` after which Temporal ends a call that its worker does not end."""
 MAX_IN_FLIGHT: Final = 500
 """Number of calls of a run at the same time; the server refuses more than 2,000."""
-BLOCKS: Final = ("Tools", "Streaming", "Progress", "Reasoning", "Model", "Memory", "Audit")
-"""Blocks of a state that act where its agent runs."""
 
 
 class CallGate:
@@ -116,8 +114,17 @@ class RemoteAgent(Agent):
 
 
 def _message(target: Target, payload: Json, call: Call) -> CallMessage:
-    """Return what an activity needs to call an agent."""
+    """Return what an activity needs to call an agent.
+
+    Raises:
+        StateError: States.Runtime; a worker would ignore what the document says about the agent.
+    """
     frame = call.at
+    if call.options is not None and call.options.blocks:
+        named = ", ".join(sorted(call.options.blocks))
+        raise _not_performed(target, f"the block of the state or the document for: {named}")
+    if target.kind == "agent" and call.performer.definition(call) is not None:
+        raise _not_performed(target, "the definition of the agent in the document")
     options = call.options
     fields: dict[str, Json] = {}
     if options is not None:
@@ -140,6 +147,11 @@ def _message(target: Target, payload: Json, call: Call) -> CallMessage:
         execution=frame.execution_id,
         workflow=frame.workflow,
     )
+
+
+def _not_performed(target: Target, what: str) -> StateError:
+    cause = f"state {target.state!r}: workers of Temporal do not perform {what}"
+    return StateError("States.Runtime", f"{cause}; run the document on another store")
 
 
 def _state_error(error: ActivityError, target: Target) -> StateError:

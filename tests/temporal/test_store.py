@@ -178,3 +178,12 @@ def test_refusals(store: Store, target: str) -> None:
         asl.open_store(f"temporal://{target}/default?quue=x")
     with pytest.raises(StoreError, match="bucket"):
         store.start(PASS, {"large": uuid4().hex * 100_000})
+
+
+def test_a_block_that_workers_do_not_perform_fails_the_call(store: Store) -> None:
+    """It is never ignored: the state fails and says why."""
+    state = {"Type": "Task", "Agent": "Writer", "Tools": {"Allowed": ["search"]}, "End": True}
+    document = {"StartAt": "Write", "States": {"Write": state}}
+    result = store.run(document, {}, name=uuid4().hex, agents={"Writer": lambda data: data})
+    assert (result.status, result.error) == ("FAILED", "States.Runtime")
+    assert "tools" in str(result.cause)
