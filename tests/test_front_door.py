@@ -252,11 +252,17 @@ MISUSES: list[tuple[Any, dict[str, Any], str]] = [
     ("call", "arguments", "message"), MISUSES, ids=[str(number) for number in range(len(MISUSES))]
 )
 def test_error_of_misuse_shows_the_wrong_value(
-    call: Any, arguments: dict[str, Any], message: str
+    call: Any,
+    arguments: dict[str, Any],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Never by an exception out of our depths."""
+    """Never by an exception out of our depths; no file is created."""
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(asl.AslError, match=message):
         call(**arguments)
+    assert [*tmp_path.iterdir()] == []
 
 
 # Running

@@ -12,6 +12,7 @@ from asl.bindings import (
     Bindings,
     add_template_workflows,
     bind,
+    check_forms,
     check_input,
     check_name,
     refuse_running_loop,
@@ -75,6 +76,7 @@ class Store(StoreControl, StoreMaintenance):
         **bindings: Unpack[Bindings],
     ) -> None:
         refuse_unknown(Store.__init__, bindings)
+        check_forms(bindings)  # before a file is created
         sessions = ThreadSessions(open_backend(path, synchronous))
         super().__init__(sessions, resolve_clock(clock), bindings)
 
