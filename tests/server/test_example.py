@@ -1,6 +1,7 @@
 """The example application: a page in a browser, from the first word to the answer."""
 
 import importlib.util
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     from asl.service.server import serving
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # the folder is packaged
     spec = importlib.util.spec_from_file_location("example_app", EXAMPLE)
     assert spec is not None
     assert spec.loader is not None
