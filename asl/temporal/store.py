@@ -85,7 +85,6 @@ from asl.temporal.payloads import (
 )
 from asl.temporal.replays import replayed_execution
 from asl.temporal.runner import TemporalRunner, calls_agents
-from asl.temporal.starts import given_bindings
 from asl.temporal.task_tokens import TemporalTaskTokens
 from asl.temporal.workflow_store import execution_number
 
@@ -315,7 +314,6 @@ class TemporalStore(Store):
             express=express,
             requestor=requestor,
             command=self._executor.command,
-            bindings=given_bindings(program, self._bindings),
         )
         now = self.clock.now()
         memo = Memo(status="RUNNING", workflow=program.name, started=now)
