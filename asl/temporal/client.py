@@ -101,7 +101,7 @@ class TemporalClient:
         self._thread.start()
         try:
             self._client: Client = self.run(connect(address))
-        except BaseException:
+        except BaseException:  # raised again, after the thread of the loop has ended
             self.close()
             raise
 

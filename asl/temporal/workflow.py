@@ -86,7 +86,7 @@ class ExecutionWorkflow:
         shows = asyncio.create_task(self._show())
         try:
             result = await self._work()
-        except BaseException as stop:
+        except BaseException as stop:  # raised again: a cancellation aborts the execution first
             if not is_cancelled_exception(stop):  # an eviction may close it anywhere
                 raise
             reason = workflow.cancellation_reason()
