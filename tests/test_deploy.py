@@ -45,7 +45,7 @@ def commands() -> Iterator[list[str]]:
 def test_commands_are_known(words: list[str]) -> None:
     """Each has a known command, known options and valid values."""
     assert words[0] in COMMANDS
-    with click.Context(cli) as context:
+    with click.Context(cli, **cli.context_settings) as context:
         command = cli.get_command(context, words[0])
         assert command is not None
         command.make_context(words[0], words[1:], parent=context)

@@ -303,7 +303,9 @@ if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         MORE
-        open('started', 'w').write(str(os.getpid()))
+        with open('starting', 'w') as file:
+            file.write(str(os.getpid()))
+        os.rename('starting', 'started')
         time.sleep(600)
     os._exit(0)
 os.wait()
