@@ -8,7 +8,7 @@ from asl.core.values import Json
 from asl.executions import approvals
 from asl.executions.reader import StoreReader
 from asl.executions.task_tokens import StoreTaskTokens
-from asl.stores.requests import OPEN, damaged_requests, find_requests, find_tasks
+from asl.stores.requests import OPEN, damaged_requests
 
 __all__ = ["StoreControl"]
 
@@ -41,7 +41,7 @@ class StoreControl(StoreReader):
         self._check_request(after)
         if name is None:
             met = [] if damaged is None else damaged
-            found = find_requests(self.session, OPEN, limit=limit, after=after, damaged=met)
+            found = self._reader.all_open_requests(limit=limit, after=after, damaged=met)
         else:
             found = self._reader.open_requests(self.get(name), limit=limit, after=after)
         return [asked.view for asked in found]
@@ -71,7 +71,7 @@ class StoreControl(StoreReader):
         Raises:
             RequestNotFound: There is no such request.
         """
-        return approvals.find_request(self.session, request_id).view
+        return self._reader.request(request_id).view
 
     def execution_of(self, request_id: str) -> str:
         """Return the name of the execution that made a request or waits for a task token.
@@ -81,7 +81,7 @@ class StoreControl(StoreReader):
         Raises:
             RequestNotFound: There is no such request or token.
         """
-        return approvals.execution_of(self.session, request_id)
+        return self._reader.execution_of(request_id)
 
     def answer(
         self,
@@ -118,6 +118,10 @@ class StoreControl(StoreReader):
         answer = {**more, **{key: value for key, value in given.items() if value is not None}}
         if roles:
             answer["roles"] = list(roles)
+        return self._record_answer(request_id, answer)
+
+    def _record_answer(self, request_id: str, answer: dict[str, Json]) -> Json:
+        """Record an answer for a runner and return the record of the decision."""
         record = approvals.record_answer(self.session, request_id, answer, self.clock.now())
         self._executor.notify()
         return record
@@ -152,7 +156,7 @@ class StoreControl(StoreReader):
         self._check_request(after)
         if name is None:
             met = [] if damaged is None else damaged
-            found = find_tasks(self.session, OPEN, limit=limit, after=after, damaged=met)
+            found = self._reader.all_pending_callbacks(limit=limit, after=after, damaged=met)
         else:
             found = self._reader.pending_callbacks(self.get(name), limit=limit, after=after)
         return [{**task.view, "execution": self.execution_of(task.token)} for task in found]

@@ -24,6 +24,7 @@ from asl.engine.pending_callback import PendingCallback
 from asl.engine.record_reader import RecordReader
 from asl.engine.records import BROKEN, NOTED, RETRIED
 from asl.engine.result import OpenRequests, Result
+from asl.executions.approvals import execution_of, find_request
 from asl.executions.errors import ExecutionNotFound
 from asl.program import Program
 from asl.states.approval_request import ApprovalRequest
@@ -33,7 +34,7 @@ from asl.stores.checkpoints import read_checkpoints
 from asl.stores.executions import StoredExecution, find_execution, numbers_below, read_value
 from asl.stores.journal import StoreJournal
 from asl.stores.log import Log, chunks_after
-from asl.stores.requests import ANSWERED_OF, OPEN_OF, find_requests, find_tasks
+from asl.stores.requests import ANSWERED_OF, OPEN, OPEN_OF, find_requests, find_tasks
 from asl.stores.session import Session, ThreadSessions
 
 __all__ = ["REDRIVABLE", "EventFeed", "ExecutionReader", "identity_of"]
@@ -209,6 +210,34 @@ class ExecutionReader:
         """Return the tasks of the same executions that wait for a callback."""
         numbers = self._with_descendants(stored)
         return find_tasks(self.session, OPEN_OF, numbers, limit=limit, after=after)
+
+    def all_open_requests(
+        self, *, limit: int | None, after: str | None, damaged: list[str]
+    ) -> list[ApprovalRequest]:
+        """Return the open requests of all executions; *damaged* receives sentences about others."""
+        return find_requests(self.session, OPEN, limit=limit, after=after, damaged=damaged)
+
+    def all_pending_callbacks(
+        self, *, limit: int | None, after: str | None, damaged: list[str]
+    ) -> list[PendingCallback]:
+        """Return the tasks of all executions that wait for a callback."""
+        return find_tasks(self.session, OPEN, limit=limit, after=after, damaged=damaged)
+
+    def request(self, id: str) -> ApprovalRequest:
+        """Return a request, open or closed.
+
+        Raises:
+            RequestNotFound: There is none.
+        """
+        return find_request(self.session, id)
+
+    def execution_of(self, id: str) -> str:
+        """Return the name of the execution that made a request or waits for a task token.
+
+        Raises:
+            RequestNotFound: There is none.
+        """
+        return execution_of(self.session, id)
 
     def checkpoints(self, stored: StoredExecution) -> list[Checkpoint]:
         """Return the checkpoints of an execution, oldest first."""

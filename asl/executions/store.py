@@ -30,14 +30,14 @@ from asl.documents.compiling import prepare, resolve_program
 from asl.effects.clock import Clock
 from asl.engine.result import Result
 from asl.executions.control import StoreControl
-from asl.executions.fork import find_fork_point
+from asl.executions.fork import ForkPoint, find_fork_point
 from asl.executions.handle import Handle
 from asl.executions.maintenance import StoreMaintenance
-from asl.executions.redrive import prepare_redrive, prepare_rewind
+from asl.executions.redrive import Restart, prepare_redrive, prepare_rewind
 from asl.program import Program
 from asl.states.effects import ABSENT
 from asl.stores.backend import StoreBackend
-from asl.stores.executions import UNREGISTERED, ExecutionOrigin
+from asl.stores.executions import UNREGISTERED, ExecutionOrigin, StoredExecution
 from asl.stores.registry import open_backend
 from asl.stores.session import ThreadSessions
 
@@ -110,6 +110,18 @@ class Store(StoreControl, StoreMaintenance):
             ExecutionExists: The name belongs to an execution with another document or input.
         """
         program, data = self._checked(workflow, input, name, profile)
+        return self._record(name, program, data, express, requestor, origin)
+
+    def _record(
+        self,
+        name: str | None,
+        program: Program,
+        data: Json,
+        express: bool,
+        requestor: str | None,
+        origin: ExecutionOrigin,
+    ) -> Handle:
+        """Record a new execution for a runner and return its handle."""
         name = self._executor.record(name, program, data, express, requestor, origin)
         self.session.flush()
         self._executor.notify()
@@ -131,6 +143,18 @@ class Store(StoreControl, StoreMaintenance):
         Concurrent calls share commits.
         """
         program, data = await prepare(self._checked, workflow, input, name, profile)
+        return await self._arecord(name, program, data, express, requestor, origin)
+
+    async def _arecord(
+        self,
+        name: str | None,
+        program: Program,
+        data: Json,
+        express: bool,
+        requestor: str | None,
+        origin: ExecutionOrigin,
+    ) -> Handle:
+        """Record a new execution on the running event loop and return its handle."""
         name = self._executor.record(name, program, data, express, requestor, origin)
         await self.session.flush_soon()
         self._executor.notify()
@@ -173,7 +197,18 @@ class Store(StoreControl, StoreMaintenance):
         if entry.state not in program.machine.steps:
             raise AslError(f"the document has no state {entry.state!r}")
         data = input if input is ABSENT else copy_foreign(input)
-        return self.handle(self._executor.fork(known, entry, new_name, data, program))
+        return self.handle(self._fork(known, entry, new_name, data, program))
+
+    def _fork(
+        self,
+        known: StoredExecution,
+        entry: ForkPoint,
+        name: str | None,
+        data: Json,
+        program: Program,
+    ) -> str:
+        """Record a forked execution for a runner and return its name."""
+        return self._executor.fork(known, entry, name, data, program)
 
     def handle(self, name: str) -> Handle:
         """Return the handle of an execution.
@@ -281,6 +316,19 @@ class Store(StoreControl, StoreMaintenance):
         refuse_unknown(Store.arun, bindings)
         given = self._given(bindings)
         program, data, given = await prepare(self._prepared, workflow, input, name, profile, given)
+        return await self._execute(name, program, data, express, requestor, origin, given)
+
+    async def _execute(
+        self,
+        name: str | None,
+        program: Program,
+        data: Json,
+        express: bool,
+        requestor: str | None,
+        origin: ExecutionOrigin,
+        given: Bindings,
+    ) -> Result:
+        """Run a new execution, or the one of this name, until it ends or pauses."""
         return await self._executor.start(
             name, program, data, express, requestor, given, has_running_loop(), origin
         )
@@ -337,6 +385,10 @@ class Store(StoreControl, StoreMaintenance):
         given = self._given(bindings)
         other = await self._compiled(name, document)
         restart = prepare_rewind(self._reader, from_checkpoint, other, force, given)
+        return await self._continue(name, given, restart)
+
+    async def _continue(self, name: str, given: Bindings, restart: Restart | None) -> Result:
+        """Continue the root of an execution, restarted if that is given."""
         return await self._executor.resume(name, given, has_running_loop(), restart)
 
     @takes_bindings
@@ -380,8 +432,8 @@ class Store(StoreControl, StoreMaintenance):
         refuse_unknown(Store.aredrive, bindings)
         given = self._given(bindings)
         corrected = await self._compiled(name, document)
-        restart = prepare_redrive(self._reader, self.get(name), corrected)
-        return await self._executor.resume(name, given, has_running_loop(), restart)
+        restart = prepare_redrive(self._reader, await self._aget(name), corrected)
+        return await self._continue(name, given, restart)
 
     def request_redrive(
         self, name: str, *, document: Program | Document | Loadable | None = None
@@ -399,7 +451,7 @@ class Store(StoreControl, StoreMaintenance):
         """
         known = self.get(name)
         corrected = None if document is None else self._reader.compile_document(document, known)
-        self._executor.restart(known.name, prepare_redrive(self._reader, known, corrected))
+        self._restart(known.name, prepare_redrive(self._reader, known, corrected))
 
     def request_resume(self, name: str, from_checkpoint: str) -> None:
         """Restart an execution from a checkpoint; a runner continues it.
@@ -415,7 +467,11 @@ class Store(StoreControl, StoreMaintenance):
         """
         restart = prepare_rewind(self._reader, from_checkpoint, None, False, self._given({}))
         assert restart is not None
-        self._executor.restart(self.get(name).name, restart)
+        self._restart(self.get(name).name, restart)
+
+    def _restart(self, name: str, restart: Restart) -> None:
+        """Restart an ended execution; a runner continues it."""
+        self._executor.restart(name, restart)
 
     def record_command(self, options: Sequence[str], folder: str) -> None:
         """Record the command line that binds names with all further executions.
@@ -462,7 +518,11 @@ class Store(StoreControl, StoreMaintenance):
         """Return the program of another document for an execution, None for its own."""
         if document is None:
             return None
-        return await prepare(self._reader.compile_document, document, self.get(name))
+        return await prepare(self._reader.compile_document, document, await self._aget(name))
+
+    async def _aget(self, name: str) -> StoredExecution:
+        """Return an execution on the running event loop."""
+        return self.get(name)
 
 
 SERVERS: Final = {"temporal": "asl.temporal.store:TemporalStore"}

@@ -1,0 +1,98 @@
+"""Follows an execution whose workflow runs on any worker."""
+
+from __future__ import annotations
+
+import time
+from math import inf
+from typing import Final
+
+from asl.effects.runtime import Listener
+from asl.engine.execution import Execution
+from asl.executions.execution_reader import EventFeed
+from asl.stores.errors import StoreError
+from asl.stores.executions import ENDED, StoredExecution
+from asl.temporal.reader import TemporalReader
+
+__all__ = ["ExecutionFollower"]
+
+QUICK: Final = 0.1
+SLOW: Final = 1.0
+"""Shortest and longest seconds between two looks at an execution."""
+UNSERVED: Final = 2.0
+"""Seconds after which a caller without bindings asks whether a worker is there."""
+
+
+class ExecutionFollower:
+    """Waits until an execution ends or pauses, and reports its events.
+
+    Args:
+        reader: The copies of executions.
+        name: The execution.
+        listener: Receives its events; None for none.
+        calls_agents: Whether this process makes the calls of the execution.
+    """
+
+    def __init__(
+        self, reader: TemporalReader, name: str, listener: Listener | None, *, calls_agents: bool
+    ) -> None:
+        self._reader = reader
+        self._name = name
+        self._calls_agents = calls_agents
+        self._listener = None if listener is None else self._own(listener)
+        self._feed = None if listener is None else EventFeed(reader, name)
+
+    def _own(self, listener: Listener) -> Listener:
+        """Return the listener of this execution, which may differ between executions."""
+        if not hasattr(listener, "of"):
+            return listener
+        stored = self._reader.get(self._name)
+        execution: Execution = self._reader.execution(stored, self._reader.program(stored))
+        own: Listener = listener.of(execution)
+        return own
+
+    def follow(self) -> None:
+        """Return when the execution has ended, or waits for answers.
+
+        Raises:
+            StoreError: It waits for calls that no worker makes.
+        """
+        begun = last = time.monotonic()
+        while True:
+            stored = self._reader.get(self._name)
+            self._report()
+            if stored.status in ENDED or self._waits_for_answers(stored):
+                return
+            now = time.monotonic()
+            if not self._calls_agents and now - last > UNSERVED:
+                last = now
+                self._require_worker()
+            time.sleep(min(SLOW, QUICK + (now - begun) / 50))
+
+    def _report(self) -> None:
+        """Report the new events."""
+        if self._feed is not None and self._listener is not None:
+            for event in self._feed.new_events():
+                self._listener(event)
+
+    def _waits_for_answers(self, stored: StoredExecution) -> bool:
+        """Return whether an execution is paused until people or tasks answer."""
+        reader = self._reader
+        if stored.status != "PAUSED" or (stored.wake or inf) <= reader.now():
+            return False
+        raw = reader.client.describe(stored.name).raw_description
+        if raw.HasField("pending_workflow_task"):  # it has not seen all answers
+            return False
+        return bool(reader.open_requests(stored) or reader.pending_callbacks(stored))
+
+    def _require_worker(self) -> None:
+        """Check that a worker makes the calls of the execution.
+
+        Raises:
+            StoreError: There is none.
+        """
+        needs = self._reader.needs(self._name)
+        if needs:
+            raise StoreError(
+                f"the execution {self._name!r} waits ({'; '.join(needs)}): start 'asl worker "
+                f"--store {self._reader.client.address} --agents FILE'"
+            )

@@ -1,0 +1,129 @@
+"""Starts workflows of new executions, and of copies that were restarted, forked or imported."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from asl.core.values import Json, json_equal
+from asl.executions.errors import ExecutionBusy, ExecutionExists, ExecutionNotFound
+from asl.executions.executor import Executor
+from asl.executions.redrive import Restart
+from asl.program import Program
+from asl.stores.executions import StoredExecution, descendants, find_execution
+from asl.stores.transfer import export_executions, with_briefs
+from asl.temporal.lists import new_execution
+from asl.temporal.payloads import Memo, StartMessage, pack, start_message
+from asl.temporal.reader import TemporalReader
+
+__all__ = ["WorkflowStarter"]
+
+
+class WorkflowStarter:
+    """Starts the workflows of executions.
+
+    Args:
+        reader: The copies of executions.
+        executor: Changes the copies.
+    """
+
+    def __init__(self, reader: TemporalReader, executor: Executor) -> None:
+        self._reader = reader
+        self._client = reader.client
+        self._executor = executor
+
+    def start(
+        self, name: str | None, program: Program, data: Json, express: bool, requestor: str | None
+    ) -> StoredExecution:
+        """Start a new execution and return it as lists show it.
+
+        Args:
+            name: Its name; None for a random one.
+            program: Its program.
+            data: Its input.
+            express: Whether it is an express execution.
+            requestor: Name of the user who starts it.
+
+        Raises:
+            ExecutionExists: The name belongs to an execution with another document or input.
+        """
+        chosen = name or os.urandom(16).hex()
+        message = start_message(
+            program, data, express=express, requestor=requestor, command=self._executor.command
+        )
+        started = new_execution(chosen, program.name, self._executor.clock.now())
+        if not self._client.start(chosen, message, _memo(started)):
+            self._check_same(chosen, program, data)
+        return started
+
+    def _check_same(self, name: str, program: Program, data: Json) -> None:
+        """Check that the execution of a name has this document and input.
+
+        Raises:
+            ExecutionExists: It has another one.
+        """
+        known = self._reader.get(name)
+        document = self._reader.put_program(program)
+        if known.document != document:
+            raise ExecutionExists(f"an execution {name!r} of another document exists already")
+        if not json_equal(self._reader.input(known), data):
+            raise ExecutionExists(f"an execution {name!r} with another input exists already")
+
+    def require_free(self, name: str) -> None:
+        """Check that there is no execution of a name, and forget what remains of a former one.
+
+        Raises:
+            ExecutionExists: There is one.
+        """
+        with suppress(ExecutionNotFound):
+            self._client.describe(name)
+            raise ExecutionExists(f"an execution {name!r} exists already")
+        self._reader.forget(name)
+
+    def restart(self, name: str, restart: Restart) -> None:
+        """Change the copy of an ended execution and start a workflow with it.
+
+        Raises:
+            ExecutionBusy: Its workflow has not ended.
+        """
+        reader = self._reader
+        known = reader.get(reader.root(name))
+        found = self._client.describe(known.name)
+        if found.close_time is None:
+            raise ExecutionBusy(f"the execution {name!r} has not ended: its workers continue it")
+        reader.outdate(known.name)
+        before = self._briefs(known)
+        self._executor.restart(name, restart)
+        self.start_copy(known.name, before)
+
+    def _briefs(self, known: StoredExecution) -> dict[int, tuple[int, Json]]:
+        """Return what the histories of an execution and its descendants have led to."""
+        executions = (known, *descendants(self._reader.session, known.number))
+        journals = [self._reader.journal(each) for each in executions]
+        return {each.number: (each.steps, each.brief()) for each in journals}
+
+    def start_copy(self, name: str, briefs: dict[int, tuple[int, Json]] | None = None) -> None:
+        """Start a workflow with the copy of an execution.
+
+        Args:
+            name: Name of the execution.
+            briefs: What the histories that earlier runs hold have led to; None without such runs.
+
+        Raises:
+            ExecutionExists: A workflow of its name runs.
+        """
+        session = self._reader.session
+        (content,) = export_executions(session, [name], [])
+        if briefs is not None:
+            content = with_briefs(content, briefs)
+        stored = find_execution(session, name)
+        assert stored is not None
+        message, again = StartMessage(content=pack(content)), briefs is not None
+        if not self._client.start(name, message, _memo(stored), again=again):
+            self._reader.forget(name)
+            raise ExecutionExists(f"the execution {name!r} runs already")
+
+
+def _memo(stored: StoredExecution) -> Memo:
+    """Return what lists show of an execution that starts."""
+    return Memo(status="RUNNING", workflow=stored.workflow, started=stored.started)
