@@ -9,7 +9,8 @@ and lists, `allOf`, `anyOf`, `not`, `if`, references to its own `$defs`, and ann
 * `x-hint`: what to do about a value that does not fit;
 * `x-at-key`: whether a finding is about the key of the value;
 * `x-advice`: what to do about properties, by name: about one that is missing, and about one that
-  has no effect.
+  has no effect;
+* `x-state`: for editors, that the value names a state of the document.
 """
 
 import json
@@ -252,7 +253,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 """The classes of the values of a type."""
 _SIMPLE: Final = frozenset(("type", "enum", "const", "required", "properties", "not"))
 """Keywords that `fits` applies without making findings."""
-_ANNOTATIONS: Final = frozenset(("title", "description", "$schema", "$id", "$defs"))
+_ANNOTATIONS: Final = frozenset(("title", "description", "$schema", "$id", "$defs", "x-state"))
 
 
 # Values that do not fit

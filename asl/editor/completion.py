@@ -21,6 +21,7 @@ from asl.editor.field_schemas import FieldDescription, describe_fields, describe
 from asl.editor.navigation import quote_like
 from asl.editor.project import ProjectNames
 from asl.editor.shapes import input_shape
+from asl.editor.states import named_states
 from asl.editor.syntax import Step, SyntaxPart
 from asl.expr.query_protocol import DELIMITERS
 from asl.expr.templates import SUFFIX
@@ -118,7 +119,7 @@ def _named_values(
 ) -> Iterator[CompletionItem]:
     keywords = notes.notes
     name = place.steps[-1] if place.steps else ""
-    if keywords.get("x-rule") in TARGET_RULES:
+    if keywords.get("x-rule") in TARGET_RULES or "x-state" in keywords:
         yield from _items(place, _state_names(place), CompletionItemKind.Reference, "state")
     for choice in notes.choices:
         yield CompletionItem(
@@ -140,6 +141,9 @@ def _named_values(
 
 def _state_names(place: _Place) -> Iterable[str]:
     """Return the names of the states of the machine, also those of the last complete text."""
+    if place.document.kind != "asl":
+        known = dict.fromkeys(each.name for each in named_states(place.document))
+        return [name for name in known if name != place.cursor.typed]
     names: dict[str, None] = {}
     own: Json = None
     versions = [place.version]

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from lsprotocol.types import TextDocumentContentChangeEvent, TextDocumentContentChangePartial
 
 from asl.checks.workflow import CheckedWorkflow, MachineScope, split_machines
-from asl.core.pointers import pointer_to, tokens
+from asl.core.pointers import pointer_to
 from asl.core.profile import DEFAULT
 from asl.core.values import Json
 from asl.editor.json_syntax import parse_json
@@ -45,24 +45,6 @@ class Definition(NamedTuple):
     def workflow(self) -> CheckedWorkflow:
         """The workflow, split into its machines and states."""
         return split_machines(self.value, DEFAULT)
-
-    def part(self, pointer: str) -> SyntaxPart | None:
-        """Return the value at a JSON Pointer into the definition."""
-        found: SyntaxPart | None = self.root
-        for token in tokens(pointer):
-            if found is not None and (found.embedded or found).kind == "array":
-                found = found.find((int(token),)) if token.isdecimal() else None
-            elif found is not None:
-                found = found.find((token,))
-        return found
-
-    def key(self, pointer: str) -> SyntaxPart | None:
-        """Return the key of the member at a JSON Pointer."""
-        holder, _, _ = pointer.rpartition("/")
-        around = self.part(holder)
-        name = [*tokens(pointer)][-1]
-        member = None if around is None else around.member(name)
-        return None if member is None else member.key
 
 
 class TextVersion:

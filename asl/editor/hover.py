@@ -6,13 +6,13 @@ from lsprotocol.types import Hover, MarkupContent, MarkupKind
 
 from asl.checks.handlers import ERROR_NAMES
 from asl.core.codes import all_error_names
-from asl.core.pointers import escape, resolve_pointer
 from asl.editor.completion import expression_data
 from asl.editor.edited import EditedDocument, TextVersion
 from asl.editor.expressions import Data, function_text, word_at
 from asl.editor.field_schemas import describe_value
-from asl.editor.navigation import StateUse, inner_span, state_at
+from asl.editor.navigation import inner_span
 from asl.editor.shapes import member_shapes
+from asl.editor.states import NamedState, state_at
 from asl.editor.syntax import SyntaxPart
 from asl.expr.intrinsics.table import FUNCTIONS
 from asl.expr.jsonata.functions.table import NATIVES
@@ -27,7 +27,7 @@ def hover_at(document: EditedDocument, offset: int) -> Hover | None:
     steps, at_key, part = version.steps_at(offset)
     if part.kind != "string":
         return None
-    use = state_at(version, offset)
+    use = state_at(document, offset)
     texts = [*_describe_state(use)] if use is not None else []
     definition = version.definition_at(steps)
     own = steps[len(definition.steps) :]
@@ -42,12 +42,12 @@ def hover_at(document: EditedDocument, offset: int) -> Hover | None:
     return Hover(text, version.index.range(part.start, part.end))
 
 
-def _describe_state(use: StateUse) -> Iterator[str]:
-    state = resolve_pointer(use.scope.value, f"/States/{escape(use.name)}")
-    if type(state) is dict:
-        yield f"**{use.name}**: {state.get('Type', 'state')}"
-        if type(state.get("Comment")) is str:
-            yield state["Comment"]
+def _describe_state(state: NamedState) -> Iterator[str]:
+    value = state.value
+    if type(value) is dict:
+        yield f"**{state.name}**: {value.get('Type', 'state')}"
+        if type(value.get("Comment")) is str:
+            yield value["Comment"]
 
 
 def _describe_value(version: TextVersion, offset: int, part: SyntaxPart) -> Iterator[str]:

@@ -2,29 +2,24 @@
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from lsprotocol.types import DocumentSymbol, FoldingRange, Range, SymbolKind, TextEdit
 
-from asl.checks.transitions import targets
 from asl.checks.workflow import MachineScope
 from asl.core.errors import AslError
-from asl.core.pointers import escape
-from asl.core.values import Json
-from asl.dialects.registry import find
-from asl.editor.edited import Definition, EditedDocument, TextVersion
+from asl.editor.edited import EditedDocument, TextVersion
+from asl.editor.states import NamedState, named_states, workflow_states
 from asl.editor.syntax import SyntaxPart
 from asl.states import type_of
 
 __all__ = [
-    "StateUse",
     "document_symbols",
     "folding_ranges",
     "inner_span",
     "quote_like",
     "rename_edits",
-    "state_at",
     "symbol_ranges",
 ]
 
@@ -33,58 +28,16 @@ _PLAIN: Final = re.compile(r"[A-Za-z_][\w .-]*(?<! )")
 _WORDS: Final = frozenset(("true", "false", "null", "True", "False", "Null", "TRUE", "FALSE"))
 
 
-class StateUse(NamedTuple):
-    """A state of a machine, with the places that name it."""
-
-    name: str
-    definition: Definition
-    scope: MachineScope
-
-    @property
-    def key(self) -> SyntaxPart | None:
-        """Its key in `States`."""
-        return self.definition.key(f"{self.scope.pointer}/States/{escape(self.name)}")
-
-    def references(self) -> Iterator[SyntaxPart]:
-        """Yield the places that name it as the next or the first state."""
-        for pointer, name in _references(self.scope):
-            part = self.definition.part(pointer) if name == self.name else None
-            if part is not None and part.kind == "string":
-                yield part
-
-
-def _references(scope: MachineScope) -> Iterator[tuple[str, str]]:
-    """Yield `(pointer, name)` of the places of a machine that name a state."""
-    start = scope.value.get("StartAt")
-    if type(start) is str:
-        yield f"{scope.pointer}/StartAt", start
-    for node in scope.nodes:
-        yield from targets(node)
-
-
-def state_at(version: TextVersion, offset: int) -> StateUse | None:
-    """Return the state that is defined or named at an offset."""
-    steps, at_key, part = version.steps_at(offset)
-    found = version.scope_at(steps)
-    if found is None or part.kind != "string":
-        return None
-    definition, scope, node = found
-    name = str(part.value)
-    if at_key:
-        if node is not None and definition.key(node.pointer) is part:
-            return StateUse(name, definition, scope)
-        return None
-    if any(definition.part(pointer) is part for pointer, _ in _references(scope)):
-        return StateUse(name, definition, scope)
-    return None
-
-
-def symbol_ranges(version: TextVersion, use: StateUse, with_key: bool) -> list[Range]:
+def symbol_ranges(version: TextVersion, state: NamedState, with_key: bool) -> list[Range]:
     """Return the ranges of the names of a state, without their quotes."""
-    parts = [*use.references()]
-    if with_key and use.key is not None:
-        parts.insert(0, use.key)
-    return [version.index.range(*inner_span(version.text, part)) for part in parts]
+    return [
+        version.index.range(*inner_span(version.text, part)) for part in _names(state, with_key)
+    ]
+
+
+def _names(state: NamedState, with_key: bool = True) -> list[SyntaxPart]:
+    own = [state.key] if with_key and state.key is not None else []
+    return [*own, *state.references]
 
 
 def inner_span(text: str, part: SyntaxPart) -> tuple[int, int]:
@@ -94,23 +47,24 @@ def inner_span(text: str, part: SyntaxPart) -> tuple[int, int]:
     return part.start, part.end
 
 
-def rename_edits(version: TextVersion, use: StateUse, name: str) -> list[TextEdit]:
+def rename_edits(document: EditedDocument, state: NamedState, name: str) -> list[TextEdit]:
     """Return the edits that rename a state and everything that leads to it.
 
     Raises:
-        AslError: The name is empty, too long, or that of another state.
+        AslError: The name is empty, too long, or that of another state, or the document is in
+            another language, whose expressions may name states.
     """
+    version = document.current
+    if document.kind != "asl":
+        raise AslError("states are renamed in Amazon States Language only")
     if not name or len(name) > 80:
         raise AslError("the name of a state has 1 to 80 characters")
     names = {each for _, workflow in version.workflows for each in workflow.names}
-    if name in names and name != use.name:
+    if name in names and name != state.name:
         raise AslError(f"there is a state {name!r} already: names are unique in a document")
-    parts = [*use.references()]
-    if use.key is not None:
-        parts.insert(0, use.key)
     return [
         TextEdit(version.index.range(part.start, part.end), quote_like(version, part, name))
-        for part in parts
+        for part in _names(state)
     ]
 
 
@@ -127,15 +81,18 @@ def quote_like(version: TextVersion, part: SyntaxPart, value: str) -> str:
 def document_symbols(document: EditedDocument) -> list[DocumentSymbol]:
     """Return the states as a tree: those of branches are below their state."""
     version = document.current
+    if document.kind == "agents":
+        return [*_member_symbols(version)]
     if document.kind != "asl":
-        return [*_dialect_symbols(document)]
+        return [*filter(None, (_symbol(version, each) for each in named_states(document)))]
     found = []
     for definition, workflow in version.workflows:
         scopes: dict[str, list[MachineScope]] = {}
         for scope in workflow.scopes:
             holder = "" if scope.holder is None else scope.holder.pointer
             scopes.setdefault(holder, []).append(scope)
-        symbols = [*_scope_symbols(version, definition, scopes, "")]
+        states = {each.pointer: each for each in workflow_states(definition.root, workflow)}
+        symbols = [*_scope_symbols(version, states, scopes, "")]
         if definition.steps and symbols:
             root = definition.root
             where = version.index.range(root.start, root.end)
@@ -148,59 +105,41 @@ def document_symbols(document: EditedDocument) -> list[DocumentSymbol]:
 
 def _scope_symbols(
     version: TextVersion,
-    definition: Definition,
-    scopes: dict[str, list[MachineScope]],
+    states: Mapping[str, NamedState],
+    scopes: Mapping[str, list[MachineScope]],
     holder: str,
 ) -> Iterator[DocumentSymbol]:
     for scope in scopes.get(holder, ()):
         for node in scope.nodes:
-            key, part = definition.key(node.pointer), definition.part(node.pointer)
-            if key is None or part is None:
-                continue
-            kind = node.value.get("Type")
-            yield DocumentSymbol(
-                node.name or "(no name)",
-                SymbolKind.Enum if type_of(node.value).decides else SymbolKind.Function,
-                version.index.range(key.start, max(key.end, part.end)),
-                version.index.range(key.start, key.end),
-                detail=kind if type(kind) is str else None,
-                children=[*_scope_symbols(version, definition, scopes, node.pointer)] or None,
-            )
+            symbol = _symbol(version, states[node.pointer]) if node.pointer in states else None
+            if symbol is not None:
+                symbol.children = [*_scope_symbols(version, states, scopes, node.pointer)] or None
+                yield symbol
 
 
-def _dialect_symbols(document: EditedDocument) -> Iterator[DocumentSymbol]:
-    """Yield the states of a document of another language, or the members of an agents file."""
-    version = document.current
-    root = version.tree.root
-    dialect = find(document.kind)
-    value = root.to_json()
-    if dialect is None or type(value) is not dict:
-        for step, member in root.steps():
-            if member.key is not None:
-                where = version.index.range(member.key.start, member.value.end)
-                own = version.index.range(member.key.start, member.key.end)
-                yield DocumentSymbol(str(step) or "(no name)", SymbolKind.Namespace, where, own)
-        return
-    names = {name for name, _ in dialect.named_states(value)}
-    for part, name in _named_parts(root, names):
-        where = version.index.range(part.start, part.end)
-        yield DocumentSymbol(name, SymbolKind.Function, where, where)
+def _symbol(version: TextVersion, state: NamedState) -> DocumentSymbol | None:
+    """Return the symbol of a state; None for one that does not exist."""
+    key, part = state.key, state.part
+    if key is None or part is None:
+        return None
+    value = state.value if type(state.value) is dict else {}
+    kind = value.get("Type")
+    return DocumentSymbol(
+        state.name or "(no name)",
+        SymbolKind.Enum if type_of(value).decides else SymbolKind.Function,
+        version.index.range(min(key.start, part.start), max(key.end, part.end)),
+        version.index.range(key.start, key.end),
+        detail=kind if type(kind) is str else None,
+    )
 
 
-_NAMING: Final = ("id", "name")
-
-
-def _named_parts(part: SyntaxPart, names: set[str]) -> Iterator[tuple[SyntaxPart, str]]:
-    """Yield the objects that have one of the names, each name once, in their order."""
-    own: Json = None
-    for step, member in part.steps():
-        if step in _NAMING:
-            own = member.value.value
-    if type(own) is str and own in names:
-        names.discard(own)
-        yield part, own
-    for _, member in part.steps():
-        yield from _named_parts(member.value, names)
+def _member_symbols(version: TextVersion) -> Iterator[DocumentSymbol]:
+    """Yield the members of an agents file."""
+    for step, member in version.tree.root.steps():
+        if member.key is not None:
+            where = version.index.range(member.key.start, member.value.end)
+            own = version.index.range(member.key.start, member.key.end)
+            yield DocumentSymbol(str(step) or "(no name)", SymbolKind.Namespace, where, own)
 
 
 def folding_ranges(version: TextVersion) -> list[FoldingRange]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final, Protocol, TypeVar
 
 from lsprotocol import types as lsp
@@ -18,16 +18,18 @@ from asl.editor.actions import code_actions
 from asl.editor.completion import completion_items
 from asl.editor.diagnostics import CheckedText, check_text, to_diagnostics
 from asl.editor.edited import EditedDocument
+from asl.editor.graph import GRAPH_REQUEST, DrawnDocument, draw_document
 from asl.editor.hover import hover_at
+from asl.editor.lenses import code_lenses
 from asl.editor.navigation import (
     document_symbols,
     folding_ranges,
     inner_span,
     rename_edits,
-    state_at,
     symbol_ranges,
 )
 from asl.editor.project import FindProject, ProjectNames
+from asl.editor.states import state_at
 
 __all__ = ["create_server"]
 
@@ -45,6 +47,12 @@ class PositionParams(Protocol):
     position: lsp.Position
 
 
+class GraphParams(Protocol):
+    """The parameters of `asl/graph`, whose names are those of the protocol."""
+
+    textDocument: lsp.TextDocumentIdentifier  # noqa: N815
+
+
 class _Session:
     """The open documents of a client, and their checks."""
 
@@ -54,6 +62,18 @@ class _Session:
         self.debounce = debounce
         self.documents: dict[str, EditedDocument] = {}
         self.checks: dict[str, asyncio.Task[None]] = {}
+        self.commands: Collection[str] = ()
+        """The commands that the editor can perform."""
+        self.refreshes_lenses = False
+        """Whether the editor asks again for lenses when the server wants it."""
+
+    def initialize(self, params: lsp.InitializeParams) -> None:
+        options = params.initialization_options
+        commands = options.get("commands") if isinstance(options, dict) else None
+        self.commands = commands if isinstance(commands, list) else ()
+        workspace = params.capabilities.workspace
+        lenses = None if workspace is None else workspace.code_lens
+        self.refreshes_lenses = lenses is not None and bool(lenses.refresh_support)
 
     def open(self, item: lsp.TextDocumentItem) -> None:
         path = to_fs_path(item.uri) if item.uri.startswith("file:") else None
@@ -87,7 +107,10 @@ class _Session:
         checked = await asyncio.to_thread(self._checked, document, version.text)
         if self.documents.get(uri) is not document or document.current is not version:
             return
-        document.kind = checked.kind or document.kind
+        if checked.kind is not None and checked.kind != document.kind:
+            document.kind = checked.kind
+            if self.refreshes_lenses:
+                self.server.workspace_code_lens_refresh(None)
         self.server.text_document_publish_diagnostics(
             lsp.PublishDiagnosticsParams(
                 uri, to_diagnostics(checked, version, document.path), number
@@ -134,7 +157,7 @@ class _Session:
 
     def definition(self, params: lsp.DefinitionParams) -> lsp.Location | None:
         place = self.at(params)
-        use = None if place is None else state_at(place[0].current, place[1])
+        use = None if place is None else state_at(*place)
         if place is None or use is None or use.key is None:
             return None
         span = inner_span(place[0].current.text, use.key)
@@ -142,7 +165,7 @@ class _Session:
 
     def references(self, params: lsp.ReferenceParams) -> list[lsp.Location]:
         place = self.at(params)
-        use = None if place is None else state_at(place[0].current, place[1])
+        use = None if place is None else state_at(*place)
         if place is None or use is None:
             return []
         ranges = symbol_ranges(place[0].current, use, params.context.include_declaration)
@@ -150,7 +173,7 @@ class _Session:
 
     def prepare_rename(self, params: lsp.PrepareRenameParams) -> lsp.Range | None:
         place = self.at(params)
-        if place is None or state_at(place[0].current, place[1]) is None:
+        if place is None or place[0].kind != "asl" or state_at(*place) is None:
             return None
         version = place[0].current
         _, _, part = version.steps_at(place[1])
@@ -158,11 +181,11 @@ class _Session:
 
     def rename(self, params: lsp.RenameParams) -> lsp.WorkspaceEdit | None:
         place = self.at(params)
-        use = None if place is None else state_at(place[0].current, place[1])
+        use = None if place is None else state_at(*place)
         if place is None or use is None:
             return None
         try:
-            edits = rename_edits(place[0].current, use, params.new_name)
+            edits = rename_edits(place[0], use, params.new_name)
         except AslError as error:
             raise JsonRpcInvalidParams(str(error)) from None
         return lsp.WorkspaceEdit({place[0].uri: edits})
@@ -188,6 +211,16 @@ class _Session:
             return []
         return [lsp.TextEdit(version.index.range(0, len(version.text)), text)]
 
+    def lenses(self, params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
+        document = self.documents.get(params.text_document.uri)
+        return [] if document is None else code_lenses(document, self.commands)
+
+    async def graph(self, params: GraphParams) -> DrawnDocument:
+        document = self.documents.get(params.textDocument.uri)
+        if document is None:
+            return {"graphs": [], "message": "the document is not open"}
+        return await asyncio.to_thread(draw_document, document)
+
     def actions(self, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         document = self.documents.get(params.text_document.uri)
         return [] if document is None else code_actions(document, params.context.diagnostics)
@@ -202,6 +235,14 @@ def create_server(find_project: FindProject, debounce: float = DEBOUNCE) -> Lang
     """
     server = LanguageServer("asl", __version__)
     session = _Session(server, find_project, debounce)
+
+    @server.feature(lsp.INITIALIZE)
+    def initialize(params: lsp.InitializeParams) -> None:
+        session.initialize(params)
+
+    @server.feature(GRAPH_REQUEST)
+    async def graph(params: GraphParams) -> DrawnDocument:
+        return await session.graph(params)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     async def did_open(params: lsp.DidOpenTextDocumentParams) -> None:
@@ -227,6 +268,7 @@ def create_server(find_project: FindProject, debounce: float = DEBOUNCE) -> Lang
         (lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL, session.symbols),
         (lsp.TEXT_DOCUMENT_FOLDING_RANGE, session.folding),
         (lsp.TEXT_DOCUMENT_FORMATTING, session.formatting),
+        (lsp.TEXT_DOCUMENT_CODE_LENS, session.lenses),
         (lsp.TEXT_DOCUMENT_PREPARE_RENAME, session.prepare_rename),
     ):
         server.feature(name)(_as_function(handle))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+from asl.core.pointers import tokens
 from asl.core.values import Json
 
 __all__ = ["Step", "SyntaxMember", "SyntaxPart", "SyntaxTree"]
@@ -60,6 +61,17 @@ class SyntaxPart:
             member = None if part is None else part.member(step)
             part = None if member is None else member.value
         return part
+
+    def at_pointer(self, pointer: str) -> "SyntaxPart | None":
+        """Return the part at a JSON Pointer; None if there is none."""
+        found: SyntaxPart | None = self
+        for token in tokens(pointer):
+            if found is None:
+                break
+            is_array = (found.embedded or found).kind == "array"
+            member = found.member(int(token) if is_array and token.isdecimal() else token)
+            found = None if member is None else member.value
+        return found
 
     def to_json(self) -> Json:
         """Return the value, in which a missing one is null."""

@@ -26,7 +26,7 @@ READ = {
     *("$schema", "$id", "$defs", "$ref", "title", "description", "type", "enum", "const"),
     *("minimum", "maximum", "minLength", "pattern", "required", "properties", "items"),
     *("additionalProperties", "allOf", "anyOf", "not", "if", "then", "else"),
-    *("x-rule", "x-message", "x-hint", "x-advice", "x-at-key"),
+    *("x-rule", "x-message", "x-hint", "x-advice", "x-at-key", "x-state"),
 }
 """The keywords that the reader's check knows, and annotations."""
 VALUES: tuple[Any, ...] = (None, "", -1, 1.5, True, [], {}, "text", ["a"], {"a": 1}, [{}], [None])

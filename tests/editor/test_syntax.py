@@ -13,9 +13,10 @@ from asl.editor.completion import completion_items
 from asl.editor.diagnostics import check_text, to_diagnostics
 from asl.editor.edited import EditedDocument, TextVersion
 from asl.editor.hover import hover_at
-from asl.editor.navigation import document_symbols, folding_ranges, rename_edits, state_at
+from asl.editor.navigation import document_symbols, folding_ranges, rename_edits
 from asl.editor.positions import TextIndex
 from asl.editor.project import ProjectNames
+from asl.editor.states import state_at
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(
@@ -96,9 +97,9 @@ def use_everything(document: EditedDocument, at: int) -> None:
     hover_at(document, at)
     document_symbols(document)
     folding_ranges(version)
-    use = state_at(version, at)
-    if use is not None:
-        rename_edits(version, use, "No state has this name")
+    use = state_at(document, at)
+    if use is not None and document.kind == "asl":
+        rename_edits(document, use, "No state has this name")
 
 
 @pytest.mark.parametrize(
