@@ -10,10 +10,10 @@ from asl.checks.workflow import CheckedWorkflow, MachineScope, split_machines
 from asl.core.pointers import pointer_to
 from asl.core.profile import DEFAULT
 from asl.core.values import Json
-from asl.editor.json_syntax import parse_json
+from asl.editor.json_syntax import parse_json, parse_json_before
 from asl.editor.positions import TextIndex
 from asl.editor.syntax import Step, SyntaxPart, SyntaxTree
-from asl.editor.yaml_syntax import CURSOR, parse_yaml
+from asl.editor.yaml_syntax import CURSOR, parse_yaml, parse_yaml_before
 from asl.states.base import Node
 
 __all__ = ["Cursor", "Definition", "EditedDocument", "TextVersion", "is_yaml_name"]
@@ -98,7 +98,8 @@ class TextVersion:
 
     def cursor(self, offset: int) -> Cursor:
         """Return what is typed at an offset."""
-        return _cursor(self.text[:offset], self.is_yaml)
+        parse = parse_yaml_before if self.is_yaml else parse_json_before
+        return _cursor(parse(self.tree.root, self.text, offset, CURSOR), offset)
 
     def steps_at(self, offset: int) -> tuple[tuple[Step, ...], bool, SyntaxPart]:
         """Return the steps to the innermost part at an offset, whether it is a key, and the part.
@@ -179,9 +180,8 @@ def _parse(text: str, is_yaml: bool) -> SyntaxTree:
     return parse_yaml(text) if is_yaml else parse_json(text)
 
 
-def _cursor(before: str, is_yaml: bool) -> Cursor:
-    """Return what is typed at the end of a text."""
-    root = _parse(before + CURSOR, is_yaml).root
+def _cursor(root: SyntaxPart, offset: int) -> Cursor:
+    """Return what is typed at the end of a text, which has the root."""
     steps: list[Step] = []
     part, at_key = root, False
     while True:
@@ -200,7 +200,7 @@ def _cursor(before: str, is_yaml: bool) -> Cursor:
     typed = str(part.value) if part.kind == "string" else ""
     if at_key and steps:
         steps[-1] = typed.partition(CURSOR)[0]
-    start = part.start if part.kind == "string" else len(before)
+    start = part.start if part.kind == "string" else offset
     return Cursor(tuple(steps), at_key, typed.partition(CURSOR)[0], start)
 
 

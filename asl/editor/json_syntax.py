@@ -7,7 +7,7 @@ from typing import Final
 from asl.core.values import MAX_DEPTH, Json
 from asl.editor.syntax import SyntaxMember, SyntaxPart, SyntaxTree
 
-__all__ = ["parse_flow", "parse_json", "plain_value", "string_value"]
+__all__ = ["parse_flow", "parse_json", "parse_json_before", "plain_value", "string_value"]
 
 _JSON: Final = re.compile(r'"(?:[^"\\\n]|\\[^\n])*+\\?"?|[{}\[\],:]|[^\s{}\[\],:"]+')
 _FLOW: Final = re.compile(
@@ -16,6 +16,7 @@ _FLOW: Final = re.compile(
     re.DOTALL,
 )
 _CLOSERS: Final = {"}": "object", "]": "array"}
+_OPENED: Final = frozenset(_CLOSERS.values())
 _WORDS: Final[dict[str, Json]] = {"true": True, "false": False, "null": None}
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")
 
@@ -30,6 +31,32 @@ def parse_json(text: str, start: int = 0, end: int | None = None) -> SyntaxTree:
     for found in _JSON.finditer(text, start, len(text) if end is None else end):
         parser.feed(found[0], found.start(), found.end())
     return parser.finish(len(text) if end is None else end)
+
+
+def parse_json_before(root: SyntaxPart, text: str, offset: int, end: str) -> SyntaxPart:
+    """Parse the text before an offset and *end*, with what is known of the whole text.
+
+    Only the last members before the offset are parsed again.
+
+    Args:
+        root: The root of the whole text.
+        text: The whole text.
+        offset: The offset.
+        end: Text to parse after that before the offset.
+    """
+    parser, at, member = _Parser(), 0, SyntaxMember(None, root)
+    while (part := member.value).kind in _OPENED and part.start < offset < part.end:
+        if parser.keys:
+            parser.keys[-1] = member.key
+        before = [each for each in part.members if each.value.end < offset]
+        parser.reopen(part.kind, part.start, before)
+        at = before[-1].value.end if before else part.start + 1
+        if len(before) == len(part.members):
+            break
+        member = part.members[len(before)]
+    for found in _JSON.finditer(text[:offset] + end, at):
+        parser.feed(found[0], found.start(), found.end())
+    return parser.finish(offset + len(end)).root
 
 
 def parse_flow(text: str, start: int) -> tuple[SyntaxPart, int, bool]:
@@ -78,6 +105,13 @@ class _Parser:
         """The key of each open container that waits for its value."""
         self.is_complete = True
         self._after_colon = False
+
+    def reopen(self, kind: str, start: int, members: list[SyntaxMember]) -> None:
+        """Open a container with members."""
+        part = SyntaxPart(kind, start, start, members=members)
+        self._add(part)
+        self.open.append(part)
+        self.keys.append(None)
 
     def feed(self, token: str, start: int, end: int) -> None:
         if token == ":":

@@ -7,7 +7,7 @@ from typing import Final
 from asl.editor.json_syntax import parse_flow, parse_json, plain_value, string_value
 from asl.editor.syntax import SyntaxMember, SyntaxPart, SyntaxTree
 
-__all__ = ["CURSOR", "parse_yaml"]
+__all__ = ["CURSOR", "parse_yaml", "parse_yaml_before"]
 
 CURSOR: Final = "\x00"
 """The character that marks the cursor at the end of a text."""
@@ -30,6 +30,57 @@ def parse_yaml(text: str) -> SyntaxTree:
     return _Lines(text).parse()
 
 
+def parse_yaml_before(root: SyntaxPart, text: str, offset: int, end: str) -> SyntaxPart:
+    """Parse the text before an offset and *end*, with what is known of the whole text.
+
+    Only the lines of the last member before the offset are parsed again.
+
+    Args:
+        root: The root of the whole text.
+        text: The whole text.
+        offset: The offset.
+        end: Text to parse after that before the offset.
+    """
+    lines = _Lines(text[:offset] + end)
+    here = text.rfind("\n", 0, offset) + 1
+    part, path = root, list[tuple[SyntaxPart, int]]()
+    while part.members and text[part.start] not in "{[" and part.embedded is None:
+        count = sum(_start(each) < here for each in part.members)
+        if count == 0:
+            break
+        path.append((part, count))
+        part = part.members[count - 1].value
+    while path and not _begins_line(text, *path[-1]):
+        path.pop()
+    for depth, (part, count) in enumerate(path):
+        is_last = depth == len(path) - 1
+        before = part.members[: count - 1]
+        indent = part.start - text.rfind("\n", 0, part.start) - 1
+        lines.reopen(_Level(indent, SyntaxPart(part.kind, part.start, part.start, members=before)))
+        if is_last:
+            lines.at = text.rfind("\n", 0, _start(part.members[count - 1])) + 1
+        else:
+            missing = SyntaxPart("missing", part.start, part.start)
+            before.append(SyntaxMember(part.members[count - 1].key, missing))
+    return lines.parse().root
+
+
+def _start(member: SyntaxMember) -> int:
+    return (member.key or member.value).start
+
+
+def _begins_line(text: str, part: SyntaxPart, count: int) -> bool:
+    """Return whether a member, not the first one, begins its line, and so does its container."""
+    if count == 1:
+        return False
+    prefixes = [
+        text[text.rfind("\n", 0, at) + 1 : at]
+        for at in (part.start, _start(part.members[count - 1]))
+    ]
+    marks = ("", "-") if part.kind == "array" else ("", "")
+    return prefixes[1].strip(" ") == marks[1] and not prefixes[0].strip(" -")
+
+
 @dataclass(slots=True)
 class _Level:
     """An open object or array, and the column at which its members begin."""
@@ -45,6 +96,11 @@ class _Lines:
         self.levels: list[_Level] = []
         self.at = 0
         self.is_complete = True
+
+    def reopen(self, level: _Level) -> None:
+        """Open a container with members."""
+        self._fill(level.part)
+        self.levels.append(level)
 
     def parse(self) -> SyntaxTree:
         text = self.text
@@ -83,7 +139,7 @@ class _Lines:
             self._scalar(line, start, end)
             return
         part = self._container("object", start - line, start)
-        name = key[1].strip()
+        name = key[1].strip(" \t") or key[1]
         value = string_value(name) if name[0] in "\"'" else name
         named = SyntaxPart("string", start, start + len(name), value)
         part.members.append(SyntaxMember(named, SyntaxPart("missing", key.end(), key.end())))
