@@ -13,14 +13,14 @@ from lsprotocol.types import (
 )
 
 from asl.checks.handlers import ERROR_NAMES
-from asl.checks.workflow import CheckedWorkflow, MachineScope
+from asl.checks.workflow import MachineScope
 from asl.core.values import Json
 from asl.editor.edited import Cursor, Definition, EditedDocument, TextVersion
-from asl.editor.expressions import Data, Proposal, expression_proposals, variables_in_scope
+from asl.editor.expressions import Data, Proposal, expression_proposals
 from asl.editor.field_schemas import FieldDescription, describe_fields, describe_value
 from asl.editor.navigation import quote_like
 from asl.editor.project import ProjectNames
-from asl.editor.shapes import input_shape
+from asl.editor.shapes import input_shape, variable_shapes
 from asl.editor.states import named_states
 from asl.editor.syntax import Step, SyntaxPart
 from asl.expr.query_protocol import DELIMITERS
@@ -181,13 +181,11 @@ def _expression(place: _Place, notes: FieldDescription | None) -> Iterator[Compl
     found = place.version.scope_at(place.cursor.steps)
     if found is None or found[2] is None:
         return
-    definition, scope, node = found[0], found[1], found[2]
+    scope, node = found[1], found[2]
     is_jsonata = typed.startswith(DELIMITERS[0])
     if not is_jsonata and not _is_path(place.steps, node, notes):
         return
-    workflow = next(w for d, w in place.version.workflows if d is definition)
-    data = expression_data(workflow, scope, node)
-    for proposal in expression_proposals(typed, is_jsonata, data):
+    for proposal in expression_proposals(typed, is_jsonata, expression_data(scope, node)):
         yield _proposed(place, proposal)
 
 
@@ -203,9 +201,9 @@ def _is_path(steps: tuple[Step, ...], node: Node, notes: FieldDescription | None
     )
 
 
-def expression_data(workflow: CheckedWorkflow, scope: MachineScope, node: Node) -> Data:
+def expression_data(scope: MachineScope, node: Node) -> Data:
     """Return what the expressions of a state can read."""
-    return Data(variables_in_scope(workflow, scope), input_shape(scope, node))
+    return Data(variable_shapes(scope), input_shape(scope, node))
 
 
 def _proposed(place: _Place, proposal: Proposal) -> CompletionItem:

@@ -5,9 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from asl.checks.flow import assignments
 from asl.checks.state_test_request import CONTEXT_MEMBERS
-from asl.checks.workflow import CheckedWorkflow, MachineScope
 from asl.core.values import Json
 from asl.editor.shapes import DataShape, member_shapes
 from asl.expr.intrinsics.table import FUNCTIONS, IntrinsicFunction
@@ -46,7 +44,7 @@ class Proposal(NamedTuple):
 class Data(NamedTuple):
     """What an expression can read: the variables, and the known shape of the data."""
 
-    variables: tuple[str, ...]
+    variables: Mapping[str, DataShape | None]
     shape: DataShape | None
 
 
@@ -71,8 +69,9 @@ def expression_proposals(before: str, is_jsonata: bool, data: Data) -> Iterator[
                 yield Proposal(f"${native.name}", count, "function", *function_text(native))
         else:
             yield Proposal("$$", count, "variable", "context object")
-        for name in data.variables:
-            yield Proposal(f"${name}", count, "variable", "variable")
+        for name, shape in data.variables.items():
+            detail = "variable" if shape is None else shape.describe()
+            yield Proposal(f"${name}", count, "variable", detail)
         return
     intrinsic = None if is_jsonata else _INTRINSIC.search(before)
     if intrinsic is not None:
@@ -94,18 +93,10 @@ def _members(path: re.Match[str], is_jsonata: bool, data: Data) -> Iterator[Prop
         shape = _CONTEXT
     elif root == "$":
         shape = data.shape
+    else:
+        shape = data.variables.get(root[1:])
     for name, inner in member_shapes(shape, steps).items():
         yield Proposal(name, len(path[3]), "member", "" if inner is None else inner.describe())
-
-
-def variables_in_scope(workflow: CheckedWorkflow, scope: MachineScope) -> tuple[str, ...]:
-    """Return the variables that states of a machine may read."""
-    found: dict[str, None] = {}
-    around: MachineScope | None = scope
-    while around is not None:
-        found |= dict.fromkeys(name for name, _ in assignments(around) if name.isidentifier())
-        around = None if around.isolated else around.outer
-    return tuple(found)
 
 
 def function_text(function: IntrinsicFunction | NativeFunction) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from asl.editor.edited import EditedDocument, TextVersion
 from asl.editor.expressions import Data, function_text, word_at
 from asl.editor.field_schemas import describe_value
 from asl.editor.navigation import inner_span
-from asl.editor.shapes import member_shapes
+from asl.editor.shapes import DataShape, member_shapes
 from asl.editor.states import NamedState, state_at
 from asl.editor.syntax import SyntaxPart
 from asl.expr.intrinsics.table import FUNCTIONS
@@ -72,20 +72,20 @@ def _describe_value(version: TextVersion, offset: int, part: SyntaxPart) -> Iter
     found = version.scope_at(version.steps_at(offset)[0])
     if found is None or found[2] is None:
         return
-    definition, scope, node = found[0], found[1], found[2]
-    workflow = next(each for own, each in version.workflows if own is definition)
-    yield from _describe_path(
-        word, value.startswith(DELIMITERS[0]), expression_data(workflow, scope, node)
-    )
+    scope, node = found[1], found[2]
+    yield from _describe_path(word, value.startswith(DELIMITERS[0]), expression_data(scope, node))
 
 
 def _describe_path(word: str, is_jsonata: bool, data: Data) -> Iterator[str]:
     root, *steps = word.split(".")
-    if root.removeprefix("$") in data.variables:
-        yield f"`{root}`: variable"
-    if is_jsonata:
-        root, steps = ("$", steps[1:]) if (root, *steps[:1]) == ("$states", "input") else ("", [])
-    if root == "$":
-        members = member_shapes(data.shape, steps)
-        if members:
-            yield f"`{word}`: object with " + ", ".join(f"`{each}`" for each in members)
+    if root[1:] in data.variables:
+        shape = data.variables[root[1:]]
+        if not steps:
+            yield f"`{word}`: variable"
+    elif is_jsonata and (root, *steps[:1]) == ("$states", "input"):
+        steps, shape = steps[1:], data.shape
+    else:
+        shape = data.shape if root == "$" and not is_jsonata else None
+    members = member_shapes(shape, steps)
+    if members:
+        yield f"`{word}`: object with\n\n```\n{DataShape(members).describe()}\n```"

@@ -8,15 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from asl.checks.flow import assignments
 from asl.checks.transitions import next_states
 from asl.checks.workflow import MachineScope
+from asl.core.pointers import resolve_pointer
 from asl.core.values import Json
 from asl.expr.query_protocol import DELIMITERS
 from asl.expr.templates import SUFFIX
 from asl.states import type_of
 from asl.states.base import Node
 
-__all__ = ["DataShape", "input_shape", "member_shapes"]
+__all__ = ["DataShape", "input_shape", "member_shapes", "variable_shapes"]
 
 _DEPTH: Final = 30
 """States that are followed back."""
@@ -28,9 +30,19 @@ class DataShape:
 
     members: Mapping[str, "DataShape | None"] = field(default_factory=dict)
 
-    def describe(self) -> str:
-        """Return the names of the members, as text."""
-        return f"{{{', '.join(self.members)}}}"
+    def describe(self, depth: int = 3) -> str:
+        """Return the names of the members, as text.
+
+        Args:
+            depth: Levels of members to name.
+        """
+        if depth == 0:
+            return "{...}"
+        shown = (
+            name if inner is None else f"{name}: {inner.describe(depth - 1)}"
+            for name, inner in self.members.items()
+        )
+        return f"{{{', '.join(shown)}}}"
 
     def __or__(self, other: "DataShape") -> "DataShape":
         return DataShape({**other.members, **self.members})
@@ -48,6 +60,19 @@ def member_shapes(shape: DataShape | None, steps: Sequence[str]) -> Mapping[str,
 def input_shape(scope: MachineScope, node: Node) -> DataShape | None:
     """Return what is known of the input of a state."""
     return _Shapes(scope).input(node.name, _DEPTH)
+
+
+def variable_shapes(scope: MachineScope) -> dict[str, DataShape | None]:
+    """Return the variables that states of a machine may read, with the shapes of literal ones."""
+    found: dict[str, DataShape | None] = {}
+    around: MachineScope | None = scope
+    while around is not None:
+        for name, pointer in assignments(around):
+            if name.isidentifier() and found.get(name) is None:
+                written = resolve_pointer(around.value, pointer[len(around.pointer) :])
+                found[name] = _template_shape(written, None) if type(written) is dict else None
+        around = None if around.isolated else around.outer
+    return found
 
 
 class _Shapes:

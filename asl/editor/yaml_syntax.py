@@ -12,10 +12,9 @@ __all__ = ["CURSOR", "parse_yaml", "parse_yaml_before"]
 CURSOR: Final = "\x00"
 """The character that marks the cursor at the end of a text."""
 
-_BLANK: Final = re.compile(r"[ \t]*(?:#.*)?$")
 _KEY: Final = re.compile(
     r"""("(?:[^"\\]|\\.)*+"|'(?:[^']|'')*+'"""
-    r"""|(?!- |[{\[|>&*!"'\#])(?:[^:#\n]|:(?!\s|$)|(?<!\s)\#)+?)"""
+    r"""|(?!- |[{\[|>&*!"'\#])(?:[^:#\n]++|:(?!\s|$)|(?<!\s)\#)++)"""
     r"""[ \t]*:(?=\s|$)"""
 )
 _PROPERTIES: Final = re.compile(r"(?:[!&][^\s{}\[\]]*(?:[ \t]+|$))+")
@@ -108,13 +107,14 @@ class _Lines:
             end = self._line_end(self.at)
             line = text[self.at : end]
             start, self.at = self.at, end + 1
-            if line.startswith(("---", "...")) and not line[3:4].strip():
+            if line[:3] in ("---", "...") and not line[3:4].strip():
                 if self.root.kind != "missing":
                     break
                 continue
-            if line.startswith("%") or _BLANK.match(line):
+            content = line.lstrip(" ")
+            if line.startswith("%") or not content.strip() or content[0] == "#":
                 continue
-            self._line(start, start + len(line) - len(line.lstrip(" ")), end)
+            self._line(start, end - len(content), end)
         for level in self.levels:
             level.part.end = max(level.part.end, _end_of(level.part))
         return SyntaxTree(self.root, self.is_complete and self.root.kind != "missing")
@@ -144,9 +144,9 @@ class _Lines:
         named = SyntaxPart("string", start, start + len(name), value)
         part.members.append(SyntaxMember(named, SyntaxPart("missing", key.end(), key.end())))
         part.end = end
-        rest = self.text[key.end() : end]
-        start = key.end() + len(rest) - len(rest.lstrip())
-        if not _BLANK.match(self.text[key.end() : end]):
+        rest = self.text[key.end() : end].lstrip()
+        if rest and rest[0] != "#":
+            start = end - len(rest)
             self._value(start, end, start - line)
 
     def _container(self, kind: str, indent: int, start: int) -> SyntaxPart:
@@ -183,7 +183,7 @@ class _Lines:
         members = self.levels[-1].part.members
         if not members or members[-1].value.kind != "missing":
             return False
-        members[-1] = members[-1]._replace(value=part)
+        members[-1] = SyntaxMember(members[-1].key, part)
         return True
 
     def _scalar(self, line: int, start: int, end: int) -> None:
@@ -216,7 +216,8 @@ class _Lines:
 
     def _value(self, start: int, end: int, column: int) -> None:
         """Parse a value that begins in this line, after its tags and anchors."""
-        properties = _PROPERTIES.match(self.text, start, end)
+        has_properties = self.text[start] in "!&"
+        properties = _PROPERTIES.match(self.text, start, end) if has_properties else None
         start = properties.end() if properties else start
         if start >= end or self.text[start] == "#":
             return
@@ -227,11 +228,11 @@ class _Lines:
             self._fill(part)
             if after > end:
                 self.at = self._line_end(after) + 1
-        elif _BLOCK.match(self.text[start:end]):
+        elif first in "|>" and _BLOCK.match(self.text[start:end]):
             self._fill(self._block(start, end))
         elif first in "\"'":
             self._fill(self._quoted(start))
-        elif _KEY.match(self.text, start, end) and properties:
+        elif properties and _KEY.match(self.text, start, end):
             self._line(start - column, start, end)
         else:
             word = _COMMENT.sub("", self.text[start:end])

@@ -11,6 +11,7 @@ from pygls.lsp.client import LanguageClient
 
 SECONDS = 30
 MARK = "|"
+COMMANDS = ["asl.run", "asl.showReferences"]
 
 
 class EditorClient:
@@ -86,7 +87,11 @@ async def editor(folder: Path) -> AsyncIterator[EditorClient]:
     opened = EditorClient(folder)
     await opened.client.start_io(sys.executable, "-m", "asl", "lsp", cwd=folder)
     await opened.client.initialize_async(
-        lsp.InitializeParams(lsp.ClientCapabilities(), root_uri=folder.as_uri())
+        lsp.InitializeParams(
+            lsp.ClientCapabilities(),
+            root_uri=folder.as_uri(),
+            initialization_options={"commands": COMMANDS},
+        )
     )
     opened.client.initialized(lsp.InitializedParams())
     yield opened

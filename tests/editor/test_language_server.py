@@ -182,7 +182,7 @@ def test_hover(tmp_path: Path) -> None:
         text = DOCUMENT.replace('"Default": "First"', '"Default": "Fi|rst"')
         assert await editor.hover("a.asl.json", text) == "**First**: Pass"
         text = DOCUMENT.replace("$.order.id", "$.or|der")
-        assert "`lines`" in (await editor.hover("a.asl.json", text) or "")
+        assert "{id, lines}" in (await editor.hover("a.asl.json", text) or "")
         text = DOCUMENT.replace("$.order.id", "States.Ha|sh($.a, 'MD5')")
         assert "States.Hash(" in (await editor.hover("a.asl.json", text) or "")
 
@@ -242,5 +242,28 @@ def test_formatting(tmp_path: Path) -> None:
                 )
             )
             assert len(edits or ()) == count
+
+    in_editor(tmp_path, use)
+
+
+def test_lenses_and_drawing(tmp_path: Path) -> None:
+    """The lenses are those of the editor's commands; the preview gets a drawing with places."""
+
+    async def use(editor: EditorClient) -> None:
+        uri = await editor.open("a.asl.json", DOCUMENT)
+        lenses = await editor.client.text_document_code_lens_async(
+            lsp.CodeLensParams(lsp.TextDocumentIdentifier(uri))
+        )
+        commands = [each.command.command for each in lenses or () if each.command]
+        assert commands == ["asl.run", *["asl.showReferences"] * 3]
+        drawn = await editor.client.protocol.send_request_async(
+            "asl/graph", {"textDocument": {"uri": uri}}
+        )
+        (graph,) = drawn.graphs
+        assert graph.svg.startswith("<svg")
+        assert [each.name for each in graph.states] == ["First", "Second", "Third"]
+        closed = {"textDocument": {"uri": "file:///closed.json"}}
+        drawn = await editor.client.protocol.send_request_async("asl/graph", closed)
+        assert drawn.message == "the document is not open"
 
     in_editor(tmp_path, use)

@@ -12,7 +12,9 @@ from asl.editor.actions import code_actions
 from asl.editor.completion import completion_items
 from asl.editor.diagnostics import check_text, to_diagnostics
 from asl.editor.edited import EditedDocument, TextVersion
+from asl.editor.graph import draw_document
 from asl.editor.hover import hover_at
+from asl.editor.lenses import code_lenses
 from asl.editor.navigation import document_symbols, folding_ranges, rename_edits
 from asl.editor.positions import TextIndex
 from asl.editor.project import ProjectNames
@@ -97,6 +99,7 @@ def use_everything(document: EditedDocument, at: int) -> None:
     hover_at(document, at)
     document_symbols(document)
     folding_ranges(version)
+    code_lenses(document, ("asl.run", "asl.showReferences"))
     use = state_at(document, at)
     if use is not None and document.kind == "asl":
         rename_edits(document, use, "No state has this name")
@@ -129,3 +132,4 @@ def test_random_edits(edits: int) -> None:
             found = to_diagnostics(checked, document.current, document.path)
             document.kind = checked.kind or document.kind
             code_actions(document, found)
+            draw_document(document)
