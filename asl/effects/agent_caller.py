@@ -18,7 +18,7 @@ from asl.effects.runtime import RuntimeContext
 from asl.effects.service_agent import ServiceAgent
 from asl.effects.streaming import Stream
 from asl.effects.task_tokens import TaskTokens
-from asl.effects.threads import Slot, run_in_thread
+from asl.effects.threads import Slot, call_soon, run_in_thread
 from asl.effects.time_limits import await_in_time, has_expired
 from asl.engine.agent import Agent, Call, Find, ToolBroker
 from asl.engine.definitions import AgentDefinition
@@ -222,11 +222,11 @@ class AgentCaller:
     ) -> Json:
         own = copy_for_agent(payload, self.limit, target.label)
         call = Call(frame, target, options)
-        turn = None if agent.direct is not None else self._turn(call)
+        turn = None if agent.direct is not None or agent.limits_itself else self._turn(call)
         try:
             if turn is not None:
                 answer = await turn.run(partial(self._answer, agent, own, call, options))
-            elif options is None or REPORTED.isdisjoint(options.blocks):
+            elif options is None or agent.limits_itself or REPORTED.isdisjoint(options.blocks):
                 try:
                     answer = await self._ask(agent, own, call, options)
                 finally:
@@ -455,7 +455,7 @@ class AgentCaller:
                     if not (call.cancelled or options.heartbeat is None or pulse.expired()):
                         pulse.reschedule(loop.time() + options.heartbeat)
 
-                call.attach(self, lambda: loop.call_soon_threadsafe(renew))
+                call.attach(self, lambda: call_soon(loop, renew))
                 answer = self.reach(agent, payload, call)
                 return await (
                     answer if agent.applies_timeout else await_in_time(answer, whole, pulse)

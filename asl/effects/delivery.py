@@ -21,7 +21,7 @@ from asl.engine.events import ENDINGS, Event
 from asl.engine.exception_mapping import describe_exception
 from asl.states.blocks.events import document_channels
 
-__all__ = ["Delivery", "Sink", "Sinks", "delivery_of", "named_sink"]
+__all__ = ["DeferredSink", "Delivery", "Sink", "Sinks", "delivery_of", "named_sink", "sink_of"]
 
 Sink: TypeAlias = Callable[[dict[str, Json], dict[str, Json]], object]
 """Takes `(event, channel)`: an event, and the settings of its channel."""
@@ -40,6 +40,23 @@ INCLUDED: Final = ("IncludeStateSucceeded", "IncludeStateFailed")
 _Wants = Callable[[Event], bool]
 
 
+class DeferredSink:
+    """A sink that collects events, for another process that sends them; it needs no thread."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[dict[str, Json], dict[str, Json]]] = []
+        """Events, each with the settings of its channel."""
+
+    def __call__(self, event: dict[str, Json], channel: dict[str, Json]) -> None:
+        """Collect an event."""
+        self.waiting.append((event, channel))
+
+    def take(self) -> list[Json]:
+        """Return the collected events, once."""
+        found, self.waiting = self.waiting, []
+        return [list(each) for each in found]
+
+
 class _Channel:
     """One channel: its sink, and the thread that serves it."""
 
@@ -54,6 +71,10 @@ class _Channel:
 
     def put(self, event: Event) -> None:
         """Add an event to the queue."""
+        if isinstance(self.sink, DeferredSink):
+            self.sink(event.to_json(), dict(self.settings))
+            self.delivered += 1
+            return
         if self.thread is None:
             self.thread = Thread(target=self.serve, name="asl-channel", daemon=True)
             self.thread.start()
@@ -127,6 +148,11 @@ class Delivery:
             if channel.wants(event):
                 channel.put(event)
 
+    @property
+    def has_threads(self) -> bool:
+        """Whether a thread serves a channel."""
+        return any(each.thread is not None for each in self.channels.values())
+
     def close(self) -> None:
         """Wait for the sinks, for a limited time."""
         from time import monotonic
@@ -165,7 +191,7 @@ def _opened(block: Callable[[str], Any], sinks: Sinks) -> dict[str, _Channel]:
     return {
         name: _Channel(
             {"name": name, **settings},
-            _sink(name, settings, sinks),
+            sink_of(name, settings, sinks),
             _wants(name, settings, hooks),
         )
         for name, settings in channels.items()
@@ -187,7 +213,12 @@ def _within(
     return wanted
 
 
-def _sink(name: str, channel: Mapping[str, Json], sinks: Sinks) -> Sink:
+def sink_of(name: str, channel: Mapping[str, Json], sinks: Sinks) -> Sink:
+    """Return the sink of a channel: that of its name, of its type, or of all others.
+
+    Raises:
+        AslError: There is none.
+    """
     kind = channel["Type"]
     for each in (name, kind, "*"):
         if each in sinks:

@@ -22,7 +22,7 @@ from asl.expr.intrinsics.containers import merge_deep
 from asl.expr.text_matching import similarity, words
 from asl.expr.times import format_timestamp, parse_duration
 
-__all__ = ["MemoryService"]
+__all__ = ["MemoryService", "memory_settings"]
 
 DEFAULT: Final = "default"
 MAX_WORDS: Final = 256
@@ -59,13 +59,24 @@ class MemoryService(Agent):
         Raises:
             StateError: The memory is not bound.
         """
+        return self.perform(request, memory_settings(frame), frame.step.name, now)
+
+    def perform(self, request: Json, settings: Mapping[str, Json], state: str, now: float) -> Json:
+        """Perform a request.
+
+        Args:
+            request: The request.
+            settings: The `Memory` block of the document.
+            state: Name of the state, for messages.
+            now: Time in epoch seconds.
+
+        Raises:
+            StateError: The memory is not bound.
+        """
         what = request["do"]
         if what in _CACHE:
-            return _CACHE[what](self.memories["memory"], request, now)
-        settings: Mapping[str, Json] = document_block(frame.execution, "Memory") or {}
-        for scope in frame.scopes:
-            settings = {**settings, **(scope.block("Memory") or {})}
-        memory = self._memory(settings.get("Backend", "memory"), frame.step.name)
+            return _CACHE[what](self._memory("memory", state), request, now)
+        memory = self._memory(settings.get("Backend", "memory"), state)
         namespace = request.get("namespace")
         if namespace is None:
             namespace = settings.get("Namespace", DEFAULT)
@@ -87,6 +98,14 @@ class MemoryService(Agent):
                 f"{hint.get(backend, otherwise)}",
             )
         return self.memories[backend]
+
+
+def memory_settings(frame: Frame) -> Mapping[str, Json]:
+    """Return the `Memory` block around a machine: of the document and of included ones."""
+    settings: Mapping[str, Json] = document_block(frame.execution, "Memory") or {}
+    for scope in frame.scopes:
+        settings = {**settings, **(scope.block("Memory") or {})}
+    return settings
 
 
 class _SharedMemory(ProcessMemory):

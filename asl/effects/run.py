@@ -371,6 +371,8 @@ def _both(one: Listener | None, other: Listener) -> Listener:
 
 async def _delivered(delivery: Delivery, runtime: RuntimeContext, clock: Clock) -> None:
     """Wait for the channels, for a limited time."""
+    if not delivery.has_threads:
+        return
     if not runtime.in_event_loop:
         delivery.close()
         return

@@ -38,7 +38,7 @@ from asl.states.map_data import Bucket, ObjectFault
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["MAX_NESTED", "ExecuteFunction", "Listener", "OpenFork", "RuntimeContext"]
+__all__ = ["MAX_NESTED", "ExecuteFunction", "Listener", "OpenFork", "RuntimeContext", "find_bucket"]
 
 Listener: TypeAlias = Callable[[Event], None]
 """Receives the events of an execution."""
@@ -204,13 +204,11 @@ class RuntimeContext:
         Raises:
             ObjectFault: There is none of this name.
         """
-        if name not in self.buckets:
-            hint = did_you_mean(name, self.buckets)
-            raise ObjectFault(
-                f"no bucket {name!r} is mapped{f' ({hint})' if hint else ''}: run with "
-                f"buckets={{{name!r}: FOLDER}}, or --bucket {name}=FOLDER on the command line"
-            )
-        return self.buckets[name]
+        return find_bucket(self.buckets, name)
+
+    def has_service(self, name: str) -> bool:
+        """Return whether another process performs requests of this service."""
+        return self.services is not None and name in self.services.remote
 
     async def event_loop(self) -> asyncio.AbstractEventLoop:
         """Return the running event loop, requesting one from the driver if there is none."""
@@ -402,6 +400,21 @@ class RuntimeContext:
         if agent.has_resources and agent not in first._closing:
             first._closing += (agent,)
             first.holds = True
+
+
+def find_bucket(buckets: Mapping[str, Bucket], name: str) -> Bucket:
+    """Return the bucket of a name.
+
+    Raises:
+        ObjectFault: There is none.
+    """
+    if name not in buckets:
+        hint = did_you_mean(name, buckets)
+        raise ObjectFault(
+            f"no bucket {name!r} is mapped{f' ({hint})' if hint else ''}: run with "
+            f"buckets={{{name!r}: FOLDER}}, or --bucket {name}=FOLDER on the command line"
+        )
+    return buckets[name]
 
 
 def _running_loop() -> asyncio.AbstractEventLoop:

@@ -139,6 +139,9 @@ class Services:
     )
     """Returns the agents that a document defines, by their names."""
 
+    remote: Mapping[str, Agent] = MappingProxyType({})
+    """Agents that perform requests of services elsewhere: `memory`, `items`, `objects`."""
+
     def __init__(
         self,
         program: Program | None = None,
@@ -171,6 +174,8 @@ class Services:
 
     def service(self, name: str) -> Agent:
         """Return the service of this name for blocks."""
+        if name in self.remote:
+            return self.remote[name]
         assert name == "memory"
         return self.memory_service
 

@@ -20,6 +20,7 @@ from asl.core.json_text import read_data
 from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, compact, copy_foreign, replace_surrogates
 from asl.effects.clock import Clock
+from asl.effects.threads import call_soon
 from asl.engine.agent import Call
 from asl.states.errors import CallbackError
 
@@ -375,7 +376,7 @@ class TokenWait:
 
     def _tell(self, what: Callable[..., object], *arguments: Any) -> bool:
         try:
-            self.loop.call_soon_threadsafe(what, *arguments)
+            call_soon(self.loop, what, *arguments)
         except RuntimeError:  # the loop is closed: the execution has ended
             return False
         return True

@@ -12,7 +12,23 @@ if TYPE_CHECKING:
 
 from asl.engine.exception_mapping import make_portable
 
-__all__ = ["CallAbandoned", "Slot", "run_in_thread"]
+__all__ = ["CallAbandoned", "Slot", "call_soon", "run_in_thread"]
+
+
+def call_soon(
+    loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: object
+) -> None:
+    """Let an event loop call a function soon, from any thread.
+
+    The loop of a workflow, which knows no other threads, calls for itself.
+
+    Raises:
+        RuntimeError: The loop is closed.
+    """
+    from asyncio import _get_running_loop
+
+    own = _get_running_loop() is loop
+    (loop.call_soon if own else loop.call_soon_threadsafe)(function, *arguments)
 
 
 class CallAbandoned(BaseException):

@@ -15,10 +15,18 @@ from asl.program import Machine, Work
 from asl.states.base import Compiler, mentions
 from asl.states.blocks.progress import compile_following, record_counts
 from asl.states.calls import Invocation, Target
-from asl.states.effects import ABSENT, DistributedRun, FanIn, FanOut, StateFrame
+from asl.states.effects import (
+    ABSENT,
+    DistributedRun,
+    FanIn,
+    FanOut,
+    ServiceCall,
+    StateFrame,
+)
 from asl.states.errors import Suspension
 from asl.states.item_sources import MakeBatches, compile_batcher, compile_source, iteration_input
 from asl.states.items.dataset import Dataset
+from asl.states.items.pages import MAX_PAGES, take_pages
 from asl.states.iteration import (
     compile_concurrency,
     compile_tolerance,
@@ -71,8 +79,8 @@ def compile_distributed(compiler: Compiler, machine: Machine) -> Work:
         failures, status = None, ""
         try:
             results = opened(run)
-            if isinstance(source, Dataset) and not source.is_mapped:
-                await _ask(frame, handler, source)
+            if isinstance(source, Dataset):
+                await _find_items(frame, handler, source)
             failures = _Failures(source, allowed, results, run, tells=not compiler.profile.aws)
             children = _children(run, source, selector, effective, batched, failures.weights)
             fan = FanOut(
@@ -125,21 +133,51 @@ async def _run_all(
     except BaseException as stop:
         if frame.effects.runtime.ends(stop):  # otherwise all of them are repeated
             with suppress(StateError):  # the first error is reported
-                results.close()
+                await _complete(frame, results)
         raise
-    results.close()
+    await _complete(frame, results)
     return joined
 
 
-async def _ask(frame: StateFrame, handler: Target, dataset: Dataset) -> None:
-    """Let a handler of the `Resource` read what lies in no bucket, if there is one."""
+async def _complete(frame: StateFrame, results: Results) -> None:
+    """Complete the results, with the objects that a service writes."""
+    results.close()
+    for written in results.unsent_objects():
+        await frame.effects.call(frame, ServiceCall("objects", written))
+
+
+async def _find_items(frame: StateFrame, handler: Target, dataset: Dataset) -> None:
+    """Let a service read the items if there is one, or a handler those in no bucket."""
+    if frame.effects.runtime.has_service("items"):
+        pages: list[dict[str, Json]] = []
+        skip, more = 0, True
+        while more:
+            if len(pages) == MAX_PAGES:
+                cause = f"{dataset.resource!r} yields more than {skip} items, which are too many"
+                raise StateError("States.ItemReaderFailed", cause)
+            request = {**dataset.request, "skip": skip}
+            page = await frame.effects.call(frame, ServiceCall("items", request))
+            if "unmapped" in page:
+                if not await _ask(frame, handler, dataset):
+                    take_pages(dataset, [{"groups": [], "fault": page["unmapped"]}])
+                return
+            pages.append(page)
+            skip, more = skip + page["count"], page["more"]
+        take_pages(dataset, pages)
+    elif not dataset.is_mapped:
+        await _ask(frame, handler, dataset)
+
+
+async def _ask(frame: StateFrame, handler: Target, dataset: Dataset) -> bool:
+    """Let a handler of the `Resource` read the items; return whether there is one."""
     try:
         answer = await frame.effects.call(frame, Invocation(handler, dataset.arguments))
     except StateError as error:
         if error.name != "States.AgentNotFound":
             raise StateError("States.ItemReaderFailed", str(error)) from error
-    else:
-        dataset.take_items(answer)
+        return False
+    dataset.take_items(answer)
+    return True
 
 
 def _children(

@@ -443,6 +443,10 @@ class Runtime(Protocol):
         """
         ...
 
+    def has_service(self, name: str) -> bool:
+        """Return whether another process performs requests of this service."""
+        ...
+
     def ends(self, stop: BaseException) -> bool:
         """Return whether an exception ends a part of the execution.
 

@@ -1,11 +1,20 @@
 """The data of Maps: items, their sources, and the buckets that hold files of them."""
 
 from collections.abc import Iterator
+from io import BytesIO
 from typing import BinaryIO, NamedTuple, Protocol
 
 from asl.core.values import Json
 
-__all__ = ["Bucket", "ItemSource", "MapEntry", "ObjectFault", "StoredObject", "Tolerance"]
+__all__ = [
+    "Bucket",
+    "DeferredBucket",
+    "ItemSource",
+    "MapEntry",
+    "ObjectFault",
+    "StoredObject",
+    "Tolerance",
+]
 
 
 class MapEntry(NamedTuple):
@@ -68,6 +77,53 @@ class Bucket(Protocol):
     def objects(self, prefix: str) -> Iterator[StoredObject]:
         """Yield the objects with keys that begin with *prefix*, sorted by key."""
         ...
+
+
+class DeferredBucket:
+    """A bucket whose new objects are collected, for a service that writes them.
+
+    Args:
+        name: Name of the bucket.
+        largest: Maximum bytes of an object.
+    """
+
+    def __init__(self, name: str, largest: int) -> None:
+        self.name = name
+        self.largest = largest
+        self._objects: dict[str, BytesIO] = {}
+
+    def open(self, key: str) -> BinaryIO:
+        """Refuse: a service reads the objects.
+
+        Raises:
+            ObjectFault: Always.
+        """
+        raise ObjectFault(f"no bucket {self.name!r} is mapped")
+
+    def create(self, key: str) -> BinaryIO:
+        """Return a file that is collected."""
+        file = self._objects[key] = _KeptFile()
+        return file
+
+    def objects(self, prefix: str) -> Iterator[StoredObject]:
+        """Refuse: a service lists the objects.
+
+        Raises:
+            ObjectFault: Always.
+        """
+        raise ObjectFault(f"no bucket {self.name!r} is mapped")
+
+    def take_writes(self) -> list[tuple[str, str]]:
+        """Return keys and texts of the collected objects, once."""
+        found, self._objects = self._objects, {}
+        return [(key, file.getvalue().decode()) for key, file in found.items()]
+
+
+class _KeptFile(BytesIO):
+    """A file whose content remains after it is closed."""
+
+    def close(self) -> None:
+        """Keep the content."""
 
 
 class Tolerance:

@@ -14,7 +14,7 @@ from asl.core.errors import StateError
 from asl.core.values import Json, compact, excerpt
 from asl.states.base import Compiler
 from asl.states.effects import DistributedRun, StateFrame
-from asl.states.map_data import Bucket, ObjectFault
+from asl.states.map_data import Bucket, DeferredBucket, ObjectFault
 
 __all__ = ["OpenResults", "Results", "compile_results"]
 
@@ -54,6 +54,10 @@ class Results(Protocol):
 
     def close(self) -> None:
         """Complete what is written; called when all children have ended, whatever happened."""
+        ...
+
+    def unsent_objects(self) -> Iterable[Json]:
+        """Return the completed objects that a service has to write."""
         ...
 
 
@@ -117,6 +121,10 @@ class InlineResults:
 
     def close(self) -> None:
         """Nothing is open."""
+
+    def unsent_objects(self) -> Iterable[Json]:
+        """Nothing is written."""
+        return ()
 
 
 class InlineResultsWithFailures(InlineResults):
@@ -191,6 +199,12 @@ class BucketResults:
             "ResultWriterDetails": {"Bucket": self.name, "Key": f"{self.folder}manifest.json"},
         }
 
+    def unsent_objects(self) -> Iterable[Json]:
+        """Yield the objects that a service has to write: bucket, key and text."""
+        if isinstance(self.bucket, DeferredBucket):
+            for key, text in self.bucket.take_writes():
+                yield {"bucket": self.name, "key": key, "text": text}
+
     def close(self) -> None:
         for record in self.given_up:
             self.unsuccessful.put(record)
@@ -215,6 +229,7 @@ class _Files:
         self.name = name
         self.extension = "jsonl" if lines else "json"
         self.before, self.between, self.after = _LINES if lines else _ARRAY
+        self.largest = bucket.largest if isinstance(bucket, DeferredBucket) else LARGEST
         self.file: BinaryIO | None = None
         self.size = 0
         self.parts: list[bytes] = []
@@ -244,7 +259,7 @@ class _Files:
 
     def _write(self) -> None:
         with self._writing():
-            if self.size > LARGEST:
+            if self.size > self.largest:
                 self._end()
             mark = self.between
             if self.file is None:

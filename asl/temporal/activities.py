@@ -1,34 +1,69 @@
-"""The activity that calls an agent or a resource, with the bindings of its worker."""
+"""The activities of a worker: calls of agents and resources, and requests of its memory."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import suppress
-from functools import lru_cache
-from typing import Any, Final
+import json
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import lru_cache, partial
+from inspect import isawaitable
+from typing import Any, Final, cast
 
 import orjson
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from asl.bindings import Bindings, bind
+from asl.bindings import Bindings, ResolvedBindings, bind
 from asl.compiler import compile_workflow
 from asl.core.errors import StateError
 from asl.core.values import Json, compact
 from asl.documents.loading import resolve_profile
-from asl.effects.clock import WallClock
+from asl.effects.clock import Clock, WallClock
+from asl.effects.delivery import sink_of
+from asl.effects.rate_limits import RateLimiter
 from asl.effects.run import execute
-from asl.engine.execution import Identity
+from asl.effects.runtime import find_bucket
+from asl.effects.tool_registry import ToolRegistry
+from asl.engine.exception_mapping import describe_exception
+from asl.engine.frame import Frame
+from asl.engine.journal_values import write_error
 from asl.engine.result import Result
 from asl.program import Program
-from asl.temporal.payloads import CALL, CallMessage
+from asl.states.errors import RaisedError
+from asl.states.items.dataset import Dataset
+from asl.states.items.pages import read_page
+from asl.states.map_data import ObjectFault
+from asl.temporal.calls import (
+    CallOutcome,
+    RemoteFrame,
+    identity_of_call,
+    read_options,
+    read_target,
+)
+from asl.temporal.payloads import (
+    BINDING,
+    CALL,
+    ITEMS,
+    MEMORY,
+    MISSING,
+    NOTIFY,
+    OBJECT,
+    SEND,
+    CallMessage,
+    MemoryMessage,
+    NoticeMessage,
+    ObjectMessage,
+)
 from asl.temporal.sizes import check_size
 
 __all__ = ["AgentActivities"]
 
 BEAT: Final = 3.0
 """Seconds between two signs of life to the server."""
+EXECUTIONS: Final = 1000
+"""Number of executions whose tool calls a worker counts."""
 
 
 class AgentActivities:
@@ -41,72 +76,262 @@ class AgentActivities:
     def __init__(self, bindings: Bindings) -> None:
         self._bindings = bindings
         self._clock = WallClock()
+        self._rates: OrderedDict[str, RateLimiter] = OrderedDict()
+        """Counts of tool calls by execution."""
+
+    @property
+    def all(self) -> list[Callable[..., Any]]:
+        """All activities, for a worker."""
+        return [
+            self.call,
+            self.await_binding,
+            self.remember,
+            self.read_items,
+            self.write_object,
+            self.send_events,
+            self.notify,
+        ]
+
+    # Calls
 
     @activity.defn(name=CALL)
-    async def call(self, message: CallMessage) -> dict[str, Json]:
-        """Call an agent or a resource in an execution of its state alone.
-
-        Returns:
-            `answer`, the result of the agent.
+    async def call(self, text: str) -> str:
+        """Call an agent or a resource, and return its answer with the events of the call.
 
         Raises:
-            ApplicationError: It failed; the type is the name of the error.
+            ApplicationError: It failed; the type is the name of the error, or `BindingMissing`.
         """
-        beat = asyncio.create_task(_beat())
-        try:
-            result = await self._run(message)
-        finally:
-            beat.cancel()
-            with suppress(asyncio.CancelledError):
-                await beat
-        if not result.ok:
-            raise ApplicationError(
-                result.cause or "",
-                {"cost": result.usage["cost"], "tokens": result.usage["tokens"]},
-                type=result.error or result.status,
-                non_retryable=True,
-            )
-        try:
-            check_size(result.output, f"the answer of {message['name']!r}")
-        except StateError as error:  # before Temporal refuses it and calls the agent again
-            raise ApplicationError(error.cause or "", type=error.name, non_retryable=True) from None
-        return {"answer": result.output}
+        message: CallMessage = json.loads(text)
+        self.check_binding(message)
+        async with _beating():
+            outcome = _outcome(await self.perform(message), message["name"])
+        if "error" in outcome:
+            raise _failure(outcome)
+        return compact(outcome)
 
-    async def _run(self, message: CallMessage) -> Result:
-        program = _program(compact(_document(message)), message["profile"], message["workflow"])
-        bound = bind(self._bindings, program)
-        return await execute(
-            program,
-            message["payload"],
+    @activity.defn(name=BINDING)
+    async def await_binding(self, text: str) -> None:
+        """Return if this worker can perform a call; else the server tries again later.
+
+        Raises:
+            ApplicationError: It has no binding.
+        """
+        self.check_binding(json.loads(text))
+
+    def check_binding(self, message: CallMessage) -> None:
+        """Check that this worker can perform a call.
+
+        Raises:
+            ApplicationError: It has no binding.
+        """
+        if message["optional"]:
+            return
+        try:
+            self._bind(message).find(read_target(message))
+        except StateError as error:
+            if error.name == "States.AgentNotFound":
+                raise ApplicationError(error.cause or "", type=MISSING) from None
+            raise _failure_of(error) from None
+
+    async def perform(self, message: CallMessage) -> Result:
+        """Return the result of the execution of a call."""
+        return await self.execution(message, self._clock, in_event_loop=True)
+
+    def execution(
+        self, message: CallMessage, clock: Clock, *, in_event_loop: bool
+    ) -> Coroutine[Any, Any, Result]:
+        """Return an execution of the call alone, to be awaited or driven."""
+        bound = self._bind(message)
+        return execute(
+            _program_of(message),
+            message,
             bound.find,
-            self._clock,
-            Identity(name=message["execution"].rpartition(":")[2]),
-            foreign=True,
+            clock,
+            identity_of_call(message),
             buckets=bound.buckets,
-            in_event_loop=True,
+            in_event_loop=in_event_loop,
             services=bound.services,
         )
 
+    def _bind(self, message: CallMessage) -> ResolvedBindings:
+        bound = bind(self._bindings, _program_of(message))
+        tools = bound.services.tools = ToolRegistry(bound.services.boxes)
+        tools.rates = self._rates_of(message["execution"])
+        if "memory" not in bound.services.memory:  # the next call may run elsewhere
+            del bound.services.memory_service.memories["memory"]
+        return bound
+
+    def _rates_of(self, execution: str) -> RateLimiter:
+        """Return the counts of the tool calls of an execution in this worker."""
+        found = self._rates.pop(execution, None) or RateLimiter()
+        self._rates[execution] = found
+        if len(self._rates) > EXECUTIONS:
+            self._rates.popitem(last=False)
+        return found
+
+    # Memory
+
+    @activity.defn(name=MEMORY)
+    async def remember(self, text: str) -> str:
+        """Perform a request of a memory.
+
+        Raises:
+            ApplicationError: The memory is not bound, or the request fails.
+        """
+        message: MemoryMessage = json.loads(text)
+        services = bind(self._bindings).services
+        memory = services.memory_service
+        if "memory" not in services.memory:
+            del memory.memories["memory"]
+        try:
+            found = await asyncio.to_thread(
+                memory.perform,
+                message["request"],
+                message["settings"],
+                message["state"],
+                message["now"],
+            )
+        except StateError as error:
+            raise _failure_of(error) from None
+        return compact(found)
+
+    # Items and results of distributed Maps
+
+    @activity.defn(name=ITEMS)
+    async def read_items(self, text: str) -> str:
+        """Return a page of items, or `unmapped` with the reason if they are in no bucket."""
+        request: dict[str, Json] = json.loads(text)
+        buckets = bind(self._bindings).buckets
+        dataset = Dataset.of_request(request, partial(find_bucket, buckets))
+        if not dataset.is_mapped:
+            return compact({"unmapped": read_page(dataset, 0, 0)["fault"]})
+        page = await asyncio.to_thread(read_page, dataset, request["skip"], request["bytes"])
+        return compact(page)
+
+    @activity.defn(name=OBJECT)
+    async def write_object(self, text: str) -> str:
+        """Write an object of a bucket.
+
+        Raises:
+            ApplicationError: The bucket is not mapped, or the write fails.
+        """
+        message: ObjectMessage = json.loads(text)
+
+        def write() -> None:
+            bucket = find_bucket(bind(self._bindings).buckets, message["bucket"])
+            with bucket.create(message["key"]) as file:
+                file.write(message["text"].encode())
+
+        try:
+            await asyncio.to_thread(write)
+        except (ObjectFault, OSError) as error:
+            raise _failure_of(StateError("States.ResultWriterFailed", str(error))) from None
+        return "null"
+
+    # Channels
+
+    @activity.defn(name=SEND)
+    async def send_events(self, text: str) -> None:
+        """Send events to their channels; a sink that fails or is missing gets none."""
+        events: list[Json] = json.loads(text)
+        sinks = self._bindings.get("sinks") or {}
+
+        def send() -> None:
+            for event, channel in events:
+                with suppress(Exception):  # user code, without confirmation
+                    sink_of(channel["name"], channel, sinks)(event, channel)
+
+        await asyncio.to_thread(send)
+
+    @activity.defn(name=NOTIFY)
+    async def notify(self, text: str) -> bool:
+        """Notify people of a request; return whether there are channels.
+
+        Raises:
+            ApplicationError: A channel failed.
+        """
+        message: NoticeMessage = json.loads(text)
+        channels, failures = bind(self._bindings).services.channels, []
+        for channel in channels:
+            try:
+                sent = channel(message["kind"], message["request"], message["details"])
+                if isawaitable(sent):
+                    await sent
+            except Exception as error:  # user code: the others are sent
+                failures.append(describe_exception(error))
+        if failures:
+            raise ApplicationError("; ".join(failures), non_retryable=True)
+        return bool(channels)
+
+
+def _failure_of(error: StateError) -> ApplicationError:
+    """Return the failure of an activity for an error of a state."""
+    return _failure(CallOutcome(error=write_error(error), reports=[]))
+
+
+def _failure(outcome: CallOutcome) -> ApplicationError:
+    """Return the failure of an activity, with its outcome as JSON text."""
+    _, name, cause = outcome["error"]
+    return ApplicationError(
+        cause or "", compact(outcome), type=name or "States.TaskFailed", non_retryable=True
+    )
+
+
+@asynccontextmanager
+async def _beating() -> AsyncIterator[None]:
+    """Tell the server regularly that the call goes on."""
+    beat = asyncio.create_task(_beat())
+    try:
+        yield
+    finally:
+        beat.cancel()
+        with suppress(asyncio.CancelledError):
+            await beat
+
 
 async def _beat() -> None:
-    """Tell the server regularly that the call goes on."""
     while True:
         activity.heartbeat()
         await asyncio.sleep(BEAT)
 
 
-def _document(message: CallMessage) -> Mapping[str, Any]:
-    """Return a document with the state of a call alone."""
-    name = message["name"].removesuffix(".waitForTaskToken")
-    target = {"Agent" if message["kind"] == "agent" else "Resource": name}
-    state = {"Type": "Task", **target, **message["fields"], "End": True}
-    return {
+def _outcome(result: Result, name: str) -> CallOutcome:
+    """Return the outcome of a call of an agent, which fits into an answer of the server."""
+    if not result.ok:  # it failed before the agent
+        error = RaisedError(result.error or result.status, result.cause)
+        return CallOutcome(error=write_error(error), reports=[])
+    outcome = cast("CallOutcome", result.output)
+    try:
+        check_size(compact(outcome), f"the answer of {name!r}")
+    except StateError as error:  # before Temporal refuses it and calls the agent again
+        return CallOutcome(error=write_error(error), reports=[])
+    return outcome
+
+
+def _program_of(message: CallMessage) -> Program:
+    """Return the program of the execution of a call: a state that calls what the message says."""
+    target = {"Agent" if message["kind"] == "agent" else "Resource": message["name"]}
+    state = {"Type": "Task", **target, "End": True}
+    document = {
         **message["document"],
         "StartAt": message["state"],
         "States": {message["state"]: state},
     }
+    return _program(compact(document), message["profile"], message["workflow"])
 
 
 @lru_cache(maxsize=1024)
 def _program(document: str, profile: str, workflow: str) -> Program:
-    return compile_workflow(orjson.loads(document), resolve_profile(profile), workflow)
+    program = compile_workflow(
+        orjson.loads(document), resolve_profile(profile), workflow.rpartition(":")[2]
+    )
+    step = program.machine.start
+    step.work, step.call, step.finish = _work, None, None
+    return program
+
+
+def _work(message: Mapping[str, Json], frame: Frame) -> Coroutine[Any, Any, Json]:
+    """Return the outcome of the call that a message describes."""
+    call = cast("CallMessage", message)
+    at = RemoteFrame().begin(frame, call)
+    return at.outcome(read_target(call), call["payload"], read_options(call, frame.now))

@@ -8,9 +8,14 @@ from typing import Any, Final, NoReturn
 from temporalio import workflow
 
 from asl.bindings import ResolvedBindings
-from asl.effects.services import MapItem
+from asl.effects.services import MapItem, Notify
 from asl.effects.suspension import SuspensionMonitor
-from asl.temporal.remote import CallGate, remote_agents
+from asl.temporal.remote import (
+    REMOTE_SERVICES,
+    CallGate,
+    RemoteBuckets,
+    remote_agents,
+)
 from asl.temporal.slices import Slicer
 
 __all__ = ["LONG", "MAX_EVENTS", "WorkflowClaim", "continue_in_new_run", "must_leave"]
@@ -50,6 +55,7 @@ class WorkflowClaim:
         gate: Admits its calls.
         slicer: Runs the children of distributed Maps; None to run them in the workflow.
         item: The item of the execution, if it is such a child.
+        channels: Notify people of requests.
     """
 
     def __init__(
@@ -58,11 +64,13 @@ class WorkflowClaim:
         gate: CallGate,
         slicer: Slicer | None = None,
         item: MapItem | None = None,
+        channels: Sequence[Notify] = (),
     ) -> None:
         self.suspension = SuspensionMonitor(now, LONG)
         self._gate = gate
         self._slicer = slicer
         self._item = item
+        self._channels = channels
 
     def prepare(self, bound: ResolvedBindings) -> ResolvedBindings:
         """Return bindings that call activities, and let branches wait in place."""
@@ -70,9 +78,10 @@ class WorkflowClaim:
         services.suspension, services.map_item = self.suspension, self._item
         if self._slicer is not None:
             services.run_elsewhere = self._slicer.run
+        services.remote, services.channels = REMOTE_SERVICES, self._channels
         find = remote_agents(services, self._gate)
         services.without_mocks = lambda: find
-        return bound._replace(find=find)
+        return bound._replace(find=find, buckets=RemoteBuckets())
 
     def needs(self) -> Sequence[str]:
         """Return nothing: a call waits for a worker that has its binding."""

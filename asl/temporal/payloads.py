@@ -17,18 +17,28 @@ from asl.program import Program
 
 __all__ = [
     "ANSWER",
+    "BINDING",
     "CALL",
     "CANCEL",
     "EXECUTION",
+    "ITEMS",
     "LISTED",
-    "ROLL",
+    "MEMORY",
+    "MISSING",
+    "NOTIFY",
+    "OBJECT",
+    "SEND",
     "SLICE",
     "STATE",
     "TOKEN",
     "AnswerMessage",
     "CallMessage",
     "CancelMessage",
+    "GivenBindings",
     "Memo",
+    "MemoryMessage",
+    "NoticeMessage",
+    "ObjectMessage",
     "SliceMessage",
     "StartMessage",
     "TokenMessage",
@@ -43,6 +53,20 @@ SLICE: Final = "asl.Slice"
 """Type of the workflow of some children of a distributed Map."""
 CALL: Final = "asl.call"
 """Type of the activity that calls an agent."""
+BINDING: Final = "asl.binding"
+"""Type of the activity that waits for a worker with the binding of a call."""
+MEMORY: Final = "asl.memory"
+"""Type of the activity that performs a request of a memory."""
+MISSING: Final = "BindingMissing"
+"""Type of the failure of a worker that has no binding for a call."""
+ITEMS: Final = "asl.items"
+"""Type of the activity that reads items of a distributed Map."""
+OBJECT: Final = "asl.object"
+"""Type of the activity that writes an object of a bucket."""
+SEND: Final = "asl.send"
+"""Type of the activity that sends events to channels."""
+NOTIFY: Final = "asl.notify"
+"""Type of the activity that notifies people of a request."""
 ANSWER: Final = "asl.answer"
 TOKEN: Final = "asl.token"
 CANCEL: Final = "asl.cancel"
@@ -52,6 +76,15 @@ query.
 """
 ROLL: Final = "asl.roll"
 """Name of the signal that makes a waiting execution look for another version of the workers."""
+
+
+class GivenBindings(TypedDict, total=False):
+    """The bindings that a start gives to the workflow."""
+
+    workflows: dict[str, Json]
+    """Documents that states may start, by name or ARN."""
+    prices: dict[str, Json]
+    """Prices of models, as for `asl.run`."""
 
 
 class StartMessage(TypedDict):
@@ -67,28 +100,77 @@ class StartMessage(TypedDict):
     requestor: NotRequired[str | None]
     command: NotRequired[Json]
     """The command line that runs the execution, recorded with it."""
+    bindings: NotRequired[str]
+    """Bindings in the workflow (`GivenBindings`) as JSON text."""
     content: NotRequired[str]
     """A packed execution to continue, instead of the others."""
 
 
 class CallMessage(TypedDict):
-    """Input of the activity."""
+    """Input of the activity that calls an agent."""
 
     kind: str
     """`agent` or `resource`."""
     name: str
     state: str
-    key: str
-    """Idempotency key of the call."""
-    attempt: int
+    helper: bool
+    """Whether it is a helper of the state's agent."""
+    optional: bool
+    """Whether the state continues if nothing is bound to the name."""
     payload: Json
-    fields: dict[str, Json]
-    """Further fields of the state: limits and blocks."""
+    options: dict[str, Json]
+    """Limits of the state and values of its blocks; empty for neither."""
+    path: str
+    """Path of the calling machine."""
+    key: str
+    """Key of the visit."""
+    retries: int
+    token: str
+    entered: float
+    """Time at which the state was entered."""
+    progress: Json
+    """Reported progress of the visit: the latest update and the milestones reached."""
+    rights: Json
+    """Tool policies around the call."""
+    budget: dict[str, dict[str, Json]]
+    """Remaining amounts of limits, by `workflow` and `state`."""
     document: dict[str, Json]
     """Definitions of the document that the call needs."""
     profile: str
     execution: str
+    """Name of the execution."""
     workflow: str
+    """Id of its workflow."""
+    express: bool
+    requestor: str | None
+
+
+class MemoryMessage(TypedDict):
+    """Input of the activity that performs a request of a memory."""
+
+    request: dict[str, Json]
+    settings: dict[str, Json]
+    """The `Memory` block of the document."""
+    state: str
+    now: float
+    """Time of the request in epoch seconds."""
+
+
+class ObjectMessage(TypedDict):
+    """Input of the activity that writes an object of a bucket."""
+
+    bucket: str
+    key: str
+    text: str
+
+
+class NoticeMessage(TypedDict):
+    """Input of the activity that notifies people of a request."""
+
+    kind: str
+    """`request`, `reminder` or `escalation`."""
+    request: dict[str, Json]
+    details: dict[str, Json]
 
 
 class AnswerMessage(TypedDict):
@@ -165,6 +247,7 @@ def start_message(
     express: bool = False,
     requestor: str | None = None,
     command: Json = None,
+    bindings: GivenBindings | None = None,
 ) -> StartMessage:
     """Return the input of the workflow of a new execution.
 
@@ -174,6 +257,7 @@ def start_message(
         express: Whether it is an express execution.
         requestor: Name of the user who starts it.
         command: The command line that runs it; None for none.
+        bindings: Its bindings in the workflow.
     """
     return StartMessage(
         document=pack(program.document),
@@ -183,6 +267,7 @@ def start_message(
         express=express,
         requestor=requestor,
         command=command,
+        bindings=compact(bindings or {}),
     )
 
 

@@ -28,4 +28,4 @@ def plugin(**bindings: Unpack[Bindings]) -> SimplePlugin:
     refuse_unknown(plugin, bindings)
     bind(bindings)
     calls = AgentActivities(bindings)
-    return SimplePlugin("asl", workflows=list(WORKFLOWS), activities=[calls.call])
+    return SimplePlugin("asl", workflows=list(WORKFLOWS), activities=calls.all)

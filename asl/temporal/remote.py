@@ -1,9 +1,11 @@
-"""Agents and resources as activities: what travels with a call, and what comes back."""
+"""Agents, resources and the memory as activities."""
 
 from __future__ import annotations
 
+import json
 from asyncio import Semaphore
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
@@ -11,17 +13,42 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, TimeoutType
 
-from asl.core.errors import StateError, mark_usage_unknown
-from asl.core.values import Json
+from asl.core.errors import AslError, StateError, mark_usage_unknown
+from asl.core.values import Json, compact
 from asl.effects.aws_services import aws_service_agent
+from asl.effects.memory_service import memory_settings
 from asl.effects.services import Services
 from asl.engine.agent import Agent, Call, CallbackHandler, Find
+from asl.engine.frame import Frame
 from asl.states.calls import Target
 from asl.states.errors import RaisedError, Suspension
-from asl.temporal.payloads import CALL, CallMessage
-from asl.temporal.sizes import check_size
+from asl.states.map_data import Bucket, DeferredBucket
+from asl.temporal.calls import apply_outcome, write_call
+from asl.temporal.payloads import (
+    BINDING,
+    CALL,
+    ITEMS,
+    MEMORY,
+    MISSING,
+    NOTIFY,
+    OBJECT,
+    SEND,
+    CallMessage,
+    MemoryMessage,
+    NoticeMessage,
+)
+from asl.temporal.sizes import MAX_SIZE, check_size
 
-__all__ = ["CallGate", "RemoteAgent", "remote_agents"]
+__all__ = [
+    "REMOTE_SERVICES",
+    "CallGate",
+    "RemoteAgent",
+    "RemoteBuckets",
+    "RemoteNotifier",
+    "RemoteService",
+    "remote_agents",
+    "send_remotely",
+]
 
 ATTEMPTS: Final = 3
 """Number of workers that a call may lose until it fails."""
@@ -33,6 +60,14 @@ GRACE: Final = 10.0
 """Seconds beyond `TimeoutSeconds` after which Temporal ends a call that its worker does not end."""
 MAX_IN_FLIGHT: Final = 500
 """Number of calls of a run at the same time; the server refuses more than 2,000."""
+SERVICE_TIMEOUT: Final = timedelta(minutes=5)
+"""Time of one request of a service; a lost one is repeated."""
+MAX_OBJECT: Final = 1_400_000
+"""Bytes after which a file of results is followed by another one, since a message carries it."""
+LOOK: Final = timedelta(seconds=10)
+"""Time in which a worker says whether it has a binding."""
+LATEST: Final = timedelta(minutes=1)
+"""Longest time between two searches for a worker with a binding."""
 
 
 class CallGate:
@@ -67,12 +102,7 @@ class RemoteAgent(Agent):
 
     needs_loop = takes_call = limits_itself = True
 
-    def __init__(
-        self,
-        target: Target,
-        gate: CallGate,
-        queue: str | None = None,
-    ) -> None:
+    def __init__(self, target: Target, gate: CallGate, queue: str | None = None) -> None:
         self._target = target
         self._gate = gate
         self._queue = queue
@@ -85,88 +115,173 @@ class RemoteAgent(Agent):
             Suspension: The next run of the workflow makes the call.
         """
         assert call is not None
-        async with self._gate:
-            check_size(payload, f"the input of {self._target.name!r}")
-            return await self._call(payload, call)
+        message = write_call(self._target, payload, call)
+        check_size(compact(message), f"the input of {self._target.name!r}")
+        while True:
+            try:
+                async with self._gate:
+                    outcome = await self._performed(message)
+                return apply_outcome(json.loads(outcome), call)
+            except ActivityError as error:
+                cause = error.cause
+                if isinstance(cause, ApplicationError) and cause.type == MISSING:
+                    await self._await_binding(message)
+                elif isinstance(cause, ApplicationError) and cause.details:
+                    return apply_outcome(json.loads(cause.details[0]), call)
+                else:
+                    raise _lost(error, self._target) from None
 
-    async def _call(self, payload: Json, call: Call) -> Json:
-        message = _message(self._target, payload, call)
-        timeout = message["fields"].get("TimeoutSeconds")
-        try:
-            found = await workflow.execute_activity(
-                CALL,
-                message,
-                task_queue=self._queue,
-                start_to_close_timeout=(
-                    LONGEST if timeout is None else timedelta(seconds=timeout + GRACE)
-                ),
-                heartbeat_timeout=HEARTBEAT,
-                retry_policy=RetryPolicy(
-                    maximum_attempts=ATTEMPTS,
-                    non_retryable_error_types=["TemporalTimeout:StartToClose"],
-                ),
-                summary=self._target.name[:200],
-            )
-        except ActivityError as error:
-            raise _state_error(error, self._target) from None
-        call.usage = found.get("usage")
-        return found["answer"]
+    async def _performed(self, message: CallMessage) -> str:
+        timeout = message["options"].get("timeout")
+        outcome: str = await workflow.execute_activity(
+            CALL,
+            compact(message),
+            task_queue=self._queue,
+            start_to_close_timeout=(
+                LONGEST if timeout is None else timedelta(seconds=timeout + GRACE)
+            ),
+            heartbeat_timeout=HEARTBEAT,
+            retry_policy=RetryPolicy(
+                maximum_attempts=ATTEMPTS,
+                non_retryable_error_types=["TemporalTimeout:StartToClose", MISSING],
+            ),
+            summary=self._target.name[:200],
+        )
+        return outcome
 
-
-def _message(target: Target, payload: Json, call: Call) -> CallMessage:
-    """Return what an activity needs to call an agent.
-
-    Raises:
-        StateError: States.Runtime; a worker would ignore what the document says about the agent.
-    """
-    frame = call.at
-    if call.options is not None and call.options.blocks:
-        named = ", ".join(sorted(call.options.blocks))
-        raise _not_performed(target, f"the block of the state or the document for: {named}")
-    if target.kind == "agent" and call.performer.definition(call) is not None:
-        raise _not_performed(target, "the definition of the agent in the document")
-    options = call.options
-    fields: dict[str, Json] = {}
-    if options is not None:
-        if options.timeout is not None:
-            fields["TimeoutSeconds"] = options.timeout
-        if options.heartbeat is not None:
-            fields["HeartbeatSeconds"] = options.heartbeat
-        if options.credentials is not None:
-            fields["Credentials"] = options.credentials
-    return CallMessage(
-        kind=target.kind,
-        name=target.name,
-        state=target.state,
-        key=frame.visit_key,
-        attempt=frame.retries + 1,
-        payload=payload,
-        fields=fields,
-        document={},
-        profile=frame.execution.program.profile.name,
-        execution=frame.execution_id,
-        workflow=frame.workflow,
-    )
+    async def _await_binding(self, message: CallMessage) -> None:
+        """Return when a worker has the binding of a call; the server looks for it."""
+        await workflow.execute_activity(
+            BINDING,
+            compact(message),
+            task_queue=self._queue,
+            start_to_close_timeout=LOOK,
+            retry_policy=RetryPolicy(maximum_interval=LATEST),
+            summary=self._target.name[:200],
+        )
 
 
-def _not_performed(target: Target, what: str) -> StateError:
-    cause = f"state {target.state!r}: workers of Temporal do not perform {what}"
-    return StateError("States.Runtime", f"{cause}; run the document on another store")
-
-
-def _state_error(error: ActivityError, target: Target) -> StateError:
-    """Return the error of a state for a failed activity."""
+def _lost(error: ActivityError, target: Target) -> StateError:
+    """Return the error of a call without an outcome."""
     cause = error.cause
-    if isinstance(cause, ApplicationError):
-        usage = cause.details[0] if cause.details else None
-        failure = RaisedError(cause.type or "States.TaskFailed", cause.message)
-        if isinstance(usage, Mapping):
-            failure.usage = usage
-        return failure
     if isinstance(cause, TimeoutError) and cause.type is TimeoutType.START_TO_CLOSE:
         return mark_usage_unknown(RaisedError("States.Timeout", None))
     text = f"no worker completed the call of {target.name!r}: {cause or error}"
     return mark_usage_unknown(RaisedError("States.TaskFailed", text))
+
+
+class RemoteService(Agent):
+    """A service of the run that workers perform.
+
+    Args:
+        activity: Type of the activity.
+        write: Returns its input for a request and the machine that makes it, at a time.
+    """
+
+    needs_loop = takes_call = limits_itself = is_internal = True
+
+    def __init__(self, activity: str, write: Callable[[Json, Frame, float], object]) -> None:
+        self._activity = activity
+        self._write = write
+
+    async def answer(self, payload: Json, call: Call | None) -> Json:
+        """Perform a request in an activity.
+
+        Raises:
+            StateError: It is not bound on the workers, or the request fails.
+        """
+        assert call is not None
+        message = self._write(payload, call.at, call.performer.now())
+        try:
+            found: str = await workflow.execute_activity(
+                self._activity,
+                compact(message),
+                start_to_close_timeout=SERVICE_TIMEOUT,
+                retry_policy=RetryPolicy(maximum_attempts=ATTEMPTS),
+            )
+        except ActivityError as error:
+            cause = error.cause
+            if isinstance(cause, ApplicationError) and cause.details:
+                return apply_outcome(json.loads(cause.details[0]), call)
+            text = f"{self._activity!r} fails: {cause or error}"
+            raise RaisedError("States.TaskFailed", text) from None
+        return json.loads(found)
+
+
+def _memory_message(request: Json, frame: Frame, now: float) -> MemoryMessage:
+    settings = dict(memory_settings(frame))
+    return MemoryMessage(request=request, settings=settings, state=frame.step.name, now=now)
+
+
+def _page_message(request: Json, frame: Frame, now: float) -> Json:
+    """Return a request for items, for a page that is no larger than an answer may be."""
+    return {**request, "bytes": min(MAX_SIZE, frame.execution.program.profile.max_payload) // 2}
+
+
+REMOTE_SERVICES: Final[Mapping[str, Agent]] = {
+    "memory": RemoteService(MEMORY, _memory_message),
+    "items": RemoteService(ITEMS, _page_message),
+    "objects": RemoteService(OBJECT, lambda request, frame, now: request),
+}
+"""The services of a run that workers perform."""
+
+
+class RemoteBuckets(Mapping[str, Bucket]):
+    """The buckets of the workers: of any name, for new objects."""
+
+    def __init__(self) -> None:
+        self._buckets: dict[str, Bucket] = {}
+
+    def __getitem__(self, name: str) -> Bucket:
+        return self._buckets.setdefault(name, DeferredBucket(name, MAX_OBJECT))
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+class RemoteNotifier:
+    """Notifies people of requests by the channels of workers, unless these have none."""
+
+    def __init__(self) -> None:
+        self._has_channels = True
+
+    async def __call__(self, kind: str, request: dict[str, Json], details: dict[str, Json]) -> None:
+        """Notify people of a request.
+
+        Raises:
+            AslError: A channel failed.
+        """
+        if not self._has_channels:
+            return
+        message = NoticeMessage(kind=kind, request=request, details=details)
+        try:
+            self._has_channels = await workflow.execute_activity(
+                NOTIFY,
+                compact(message),
+                start_to_close_timeout=SERVICE_TIMEOUT,
+                retry_policy=RetryPolicy(maximum_attempts=ATTEMPTS),
+            )
+        except ActivityError as error:
+            cause = error.cause
+            text = cause.message if isinstance(cause, ApplicationError) else str(cause or error)
+            raise AslError(text) from None
+
+
+async def send_remotely(events: list[Json]) -> None:
+    """Send events to their channels by the sinks of a worker; without confirmation."""
+    with suppress(ActivityError):
+        await workflow.execute_activity(
+            SEND,
+            compact(events),
+            start_to_close_timeout=SERVICE_TIMEOUT,
+            retry_policy=RetryPolicy(maximum_attempts=ATTEMPTS),
+        )
 
 
 def remote_agents(services: Services, gate: CallGate) -> Find:
@@ -175,7 +290,7 @@ def remote_agents(services: Services, gate: CallGate) -> Find:
 
     Args:
         services: Services of the run.
-        gate: Admits the calls.
+        gate: Admits the calls of the workflow.
     """
     found: dict[Target, Agent] = {}
 

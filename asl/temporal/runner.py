@@ -22,8 +22,11 @@ POLL: Final = 0.3
 """Seconds between two looks for executions that run."""
 GRACE: Final = 10.0
 """Seconds that calls have to end by default."""
-CALLED: Final = ("agents", "resources", "mocks", "tools", "aws")
-"""Bindings of calls."""
+CALLED: Final = (
+    *("agents", "resources", "mocks", "tools", "aws"),
+    *("memory", "buckets", "sinks", "notify"),
+)
+"""Bindings of calls, and of the services that workers perform."""
 
 
 def calls_agents(bindings: Bindings) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 from asl.core.errors import StateError
 from asl.core.values import Json, measure
 
-__all__ = ["check_size"]
+__all__ = ["MAX_SIZE", "check_size"]
 
 MAX_SIZE: Final = 1_500_000
 """Maximum size of a value in bytes; Temporal refuses payloads of 2 MB."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from asl.core.values import Json, json_equal
+from asl.bindings import Bindings
+from asl.core.values import Json, compact, json_equal
 from asl.executions.errors import ExecutionBusy, ExecutionExists, ExecutionNotFound
 from asl.executions.executor import Executor
 from asl.executions.redrive import Restart
@@ -15,6 +16,7 @@ from asl.stores.transfer import export_executions, with_briefs
 from asl.temporal.lists import new_execution
 from asl.temporal.payloads import Memo, StartMessage, pack, start_message
 from asl.temporal.reader import TemporalReader
+from asl.temporal.workflow_bindings import given_bindings
 
 __all__ = ["WorkflowStarter"]
 
@@ -25,12 +27,14 @@ class WorkflowStarter:
     Args:
         reader: The copies of executions.
         executor: Changes the copies.
+        bindings: Bindings of the store.
     """
 
-    def __init__(self, reader: TemporalReader, executor: Executor) -> None:
+    def __init__(self, reader: TemporalReader, executor: Executor, bindings: Bindings) -> None:
         self._reader = reader
         self._client = reader.client
         self._executor = executor
+        self._bindings = bindings
 
     def start(
         self, name: str | None, program: Program, data: Json, express: bool, requestor: str | None
@@ -49,7 +53,12 @@ class WorkflowStarter:
         """
         chosen = name or os.urandom(16).hex()
         message = start_message(
-            program, data, express=express, requestor=requestor, command=self._executor.command
+            program,
+            data,
+            express=express,
+            requestor=requestor,
+            command=self._executor.command,
+            bindings=given_bindings(program, self._bindings),
         )
         started = new_execution(chosen, program.name, self._executor.clock.now())
         if not self._client.start(chosen, message, _memo(started)):
@@ -118,7 +127,8 @@ class WorkflowStarter:
             content = with_briefs(content, briefs)
         stored = find_execution(session, name)
         assert stored is not None
-        message, again = StartMessage(content=pack(content)), briefs is not None
+        bindings = compact(given_bindings(self._reader.program(stored), self._bindings))
+        message, again = StartMessage(content=pack(content), bindings=bindings), briefs is not None
         if not self._client.start(name, message, _memo(stored), again=again):
             self._reader.forget(name)
             raise ExecutionExists(f"the execution {name!r} runs already")

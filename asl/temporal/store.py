@@ -98,7 +98,7 @@ class TemporalStore(Store):
         self._executor = Executor(self._reader, self.clock)
         self._driver = _LoopDriver(self.clock)
         self._list = ExecutionList(self.client)
-        self._starter = WorkflowStarter(self._remote, self._executor)
+        self._starter = WorkflowStarter(self._remote, self._executor, self._bindings)
 
     def close(self) -> None:
         """Close the connection."""

@@ -142,7 +142,7 @@ def make_worker(
         client,
         task_queue=queue,
         workflows=list(WORKFLOWS) if workflows else [],
-        activities=[calls.call] if activities else [],
+        activities=calls.all if activities else [],
         workflow_runner=UnsandboxedWorkflowRunner(),
         deployment_config=WorkerDeploymentConfig(
             version=WorkerDeploymentVersion(queue, build or __version__),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -12,8 +13,10 @@ from typing import Any, ClassVar, NoReturn
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
+from asl.bindings import Bindings
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, compact
+from asl.effects.delivery import DeferredSink
 from asl.engine.result import Result
 from asl.stores.executions import ENDED
 from asl.temporal.answers import apply_answer, apply_token_answer
@@ -33,7 +36,7 @@ from asl.temporal.payloads import (
     TokenMessage,
     pack,
 )
-from asl.temporal.remote import CallGate
+from asl.temporal.remote import CallGate, RemoteNotifier, send_remotely
 from asl.temporal.sizes import check_size
 from asl.temporal.slices import Slicer
 from asl.temporal.workflow_store import WorkflowClock, WorkflowStore
@@ -65,6 +68,11 @@ class ExecutionWorkflow:
             self._refusal = error
         self._slicer = Slicer(must_leave)
         self._gate = CallGate(self._is_leaving)
+        self._given = start.get("bindings", "{}")
+        self._sink = DeferredSink()
+        self._channels = (RemoteNotifier(),)
+        self._bindings: Bindings = {"sinks": {"*": self._sink}} | json.loads(self._given)
+        """The bindings of the execution in the workflow; all others are those of workers."""
         self._claim: WorkflowClaim | None = None
         self._open_ids: Sequence[str] = ()
         """Ids of the open requests and tokens while nothing runs."""
@@ -86,6 +94,7 @@ class ExecutionWorkflow:
         shows = asyncio.create_task(self._show())
         try:
             result = await self._work()
+            await self._send_events()
         except BaseException as stop:  # raised again: a cancellation aborts the execution first
             if not is_cancelled_exception(stop):  # an eviction may close it anywhere
                 raise
@@ -120,15 +129,26 @@ class ExecutionWorkflow:
         """Run the execution until it ends; in between it waits for people, tokens and time."""
         while True:
             seen = self._changes
-            self._claim = WorkflowClaim(self.store.clock.now, self._gate, self._slicer)
+            self._claim = self._new_claim()
             executor = self.store.executor
-            result = await executor.resume(self.name, {}, True, None, self._claim)
+            result = await executor.resume(self.name, self._bindings, True, None, self._claim)
             self._report(result)
             if result.status in ENDED:
                 return result
+            await self._send_events()
             if self._is_leaving():
                 self._continue_as_new()
             await self._wait(seen, result)
+
+    def _new_claim(self) -> WorkflowClaim:
+        return WorkflowClaim(
+            self.store.clock.now, self._gate, self._slicer, channels=self._channels
+        )
+
+    async def _send_events(self) -> None:
+        """Send the events for channels that have been collected."""
+        while self._sink.waiting:
+            await send_remotely(self._sink.take())
 
     def _report(self, result: Result) -> None:
         """Report a result to the listeners of this process."""
@@ -143,7 +163,7 @@ class ExecutionWorkflow:
     def _continue_as_new(self) -> NoReturn:
         """Continue the execution in a new run, with its content as the input."""
         content = self.store.brief_export(self.name)
-        continue_in_new_run(StartMessage(content=pack(content)))
+        continue_in_new_run(StartMessage(content=pack(content), bindings=self._given))
 
     async def _wait(self, seen: int, result: Result) -> None:
         """Return when there is an answer, or the time of the execution has come."""

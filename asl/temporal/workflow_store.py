@@ -5,11 +5,11 @@ Workflow code runs in any thread, one at a time, so a single session serves all 
 
 from __future__ import annotations
 
+import json
 from asyncio import AbstractEventLoop
 from datetime import datetime
 from zlib import crc32
 
-import orjson
 from temporalio import workflow
 
 from asl.compiler import compile_workflow
@@ -155,6 +155,6 @@ class WorkflowStore(Store):
         program = compile_workflow(
             unpack(start["document"]), resolve_profile(start["profile"]), start["workflow"]
         )
-        data = orjson.loads(start["input"])
+        data = json.loads(start["input"])  # with integers of any size
         self._executor.record(name, program, data, start["express"], start["requestor"])
         self.session.flush()

@@ -60,6 +60,8 @@ class Dataset:
             min(longest, MAX_ITEM),
             aws,
         )
+        self.longest = longest
+        self.reader = reader
         self.resource = reader["Resource"]
         self.config = config
         self.arguments = arguments
@@ -69,7 +71,7 @@ class Dataset:
         self.count = count
         """Takes the number of bytes of each piece that is read."""
         self.name = ""
-        self.parts = self._parts()
+        self.parts: Generator[Iterator[Json], None, None] = self._parts()
 
     def __iter__(self) -> Iterator[Json]:
         if self.max_items < 0:
@@ -83,6 +85,30 @@ class Dataset:
     def close(self) -> None:
         """Read no more."""
         self.parts.close()
+
+    @property
+    def request(self) -> dict[str, Json]:
+        """The dataset as JSON, for `of_request`."""
+        return {
+            "reader": dict(self.reader),
+            "arguments": self.arguments,
+            "most": self.max_items,
+            "longest": self.longest,
+            "aws": self.aws,
+        }
+
+    @classmethod
+    def of_request(cls, request: Mapping[str, Json], bucket: Callable[[str], Bucket]) -> "Dataset":
+        """Return the dataset that was written by `request`."""
+        return cls(
+            request["reader"],
+            request["arguments"],
+            bucket,
+            request["most"],
+            request["longest"],
+            request["aws"],
+            lambda size: None,
+        )
 
     @property
     def is_mapped(self) -> bool:

@@ -1,0 +1,421 @@
+"""The conformance cases as workflows of Temporal, each agent call an activity.
+
+`python -m tests.temporal.conformance [PATTERN]` runs the cases whose ids contain the pattern. The
+server skips time; a call runs on a virtual clock of its own, then the server's time follows. The
+history of each case is replayed afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import sys
+import traceback
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Final
+
+from temporalio import workflow
+from temporalio.client import WorkflowFailureError, WorkflowHandle
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, Worker
+
+import asl
+from asl.agents.scripted import ScriptedAgent
+from asl.conformance import Case, CaseResult, judge
+from asl.conformance.case import CHECK_FACTS, NAME
+from asl.conformance.local import _called, _facts, _refused, _taking, _written
+from asl.conformance.scripted_tokens import ScriptedTaskTokens
+from asl.core.diagnostics import InvalidDocument
+from asl.core.errors import ExpressionFault
+from asl.core.values import Json, is_number
+from asl.dialects import load
+from asl.dialects.registry import BUILT_IN
+from asl.effects.clock import EPOCH_2024, VirtualClock
+from asl.effects.driver import Driver
+from asl.effects.services import Services
+from asl.engine.agent import Find
+from asl.engine.memory import ProcessMemory
+from asl.engine.result import Result
+from asl.expr.times import parse_epoch
+from asl.temporal import claims, remote
+from asl.temporal import workflow as workflows
+from asl.temporal.activities import AgentActivities
+from asl.temporal.payloads import EXECUTION, CallMessage, StartMessage, start_message
+from asl.temporal.remote import CallGate
+from asl.temporal.workflow import ExecutionWorkflow
+from asl.temporal.workflow_store import WorkflowClock
+from tests.bundled import SHARED, bundled
+from tests.temporal.servers import find_binary
+
+TOLERANCE: Final = 0.75
+"""Seconds by which times may differ: the server works in real time between its timers."""
+GRID: Final = 0.05
+"""Seconds to which the clock of a case is rounded, without the real time between its timers."""
+PAUSES: Final = ("ExecutionPaused", "ExecutionResumed")
+"""Events of a workflow that waits for time alone."""
+EXCEPTIONS: Final[Mapping[str, str]] = {
+    r"budget/tool-": "budgets do not hold tools within a call, whose usage counts afterwards",
+    r"tools/(before|after|hook)": "hooks of tools do not travel: such a policy allows no tool",
+    r"tools/approval": "consent to tool calls has to be given where the agent runs",
+    r"activities/function-wins|nested/(mock|handler)|task-tokens/(mock|events-mock)": (
+        "the workflow itself performs activities, tokens and executions: no binding replaces them"
+    ),
+    r"(checkpoint|checkpointing)/(storage|saving)": "the workflow has no storages but its own",
+    r"budget/.*(pool|release)": "pools are not supported",
+}
+"""Patterns of the ids of cases that end otherwise on Temporal, with the reason."""
+LIMIT: Final = 20.0
+"""Real seconds of a case."""
+CACHE: Final = Path(__file__).parents[2] / ".pytest_cache/d/cases"
+"""The parsed cases of earlier test runs."""
+QUEUE: Final = "cases"
+
+
+@dataclass
+class Current:
+    """The case that runs."""
+
+    case: Case
+    origin: float
+    """Start of the case's clock in epoch seconds."""
+    flows: list[CaseWorkflow] = field(default_factory=list)
+
+
+CURRENT: list[Current] = []
+
+
+class CaseClock(WorkflowClock):
+    """The time of the workflow, as if it had started at the time of the case."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._start = workflow.info().start_time.timestamp()
+
+    def now(self) -> float:
+        """Return the time of the case."""
+        passed = round((super().now() - self._start) // GRID * GRID, 3)
+        self.latest = CURRENT[-1].origin + passed
+        return self.latest
+
+
+@workflow.defn(name=EXECUTION, sandboxed=False)
+class CaseWorkflow(ExecutionWorkflow):
+    """A workflow that ends where the case would pause."""
+
+    answers: ScriptedTaskTokens | None = None
+    result: Result | None = None
+
+    @workflow.init
+    def __init__(self, start: StartMessage) -> None:
+        CURRENT[-1].flows.append(self)
+        super().__init__(start)
+        scripts = CURRENT[-1].case.answers
+        if scripts:
+            self.answers = ScriptedTaskTokens(scripts)
+
+    @workflow.run
+    async def run(self, start: StartMessage) -> Json:
+        """Run the case."""
+        return await super().run(start)
+
+    async def _work(self) -> Result:
+        while True:
+            self._claim = self._new_claim()
+            self.result = await self.store.executor.resume(
+                self.name, self._bindings, True, None, self._claim
+            )
+            due = self.result.wake
+            if due is None and not self.result.pending:
+                due = self.store.get(self.name).wake
+            if self.result.status != "PAUSED" or due is None:
+                return self.result
+            await self._wait(self._changes, self.result)
+
+
+def case_agents(services: Services, gate: CallGate) -> Find:
+    """Return the agents of the case, and add the people who answer."""
+    flow = workflow.instance()
+    if flow.answers is not None:
+        services.suspension = None
+        services.tokens = flow.answers
+        services.approvals = _Decider(flow.answers)
+    return _agents(services, gate)
+
+
+_agents = remote.remote_agents
+
+
+class _Decider(remote.Agent):
+    """Answers requests by script."""
+
+    needs_loop = takes_call = True
+
+    def __init__(self, answers: ScriptedTaskTokens) -> None:
+        self._answers = answers
+
+    async def answer(self, payload: Json, call: Any) -> Json:
+        return await self._answers.decide(payload, call)
+
+
+class Calls(AgentActivities):
+    """Activities on a virtual clock; the server's time follows."""
+
+    def __init__(self, env: WorkflowEnvironment) -> None:
+        super().__init__({})
+        self._env = env
+        self.sent: dict[str, Json] = {}
+        self.buckets: dict[str, dict[str, str]] = {}
+
+    def begin(self, case: Case) -> None:
+        """Bind the agents of a case."""
+        request = case.request()
+        memory = dict.fromkeys(("memory", *request.get("memory", ())), ProcessMemory())
+        self.sent = {}
+        self.buckets = {name: dict(each) for name, each in request.get("buckets", {}).items()}
+        self._bindings = {
+            "agents": _scripted(request.get("agents", {})),
+            "resources": _scripted(request.get("resources", {})),
+            "mocks": _scripted(request.get("mocks", {})),
+            "tools": request.get("tools"),
+            "prices": request.get("prices"),
+            "memory": memory,
+            "buckets": self.buckets,
+            "sinks": {"*": _taking(self.sent)},
+        }
+
+    def check_binding(self, message: CallMessage) -> None:
+        """Let the call fail, as it does without a store."""
+
+    async def perform(self, message: CallMessage) -> Result:
+        """Run the call, then let the server's time pass."""
+        clock = VirtualClock(CURRENT[-1].flows[0].store.clock.latest)
+
+        def run() -> Result:
+            return Driver(clock).drive(self.execution(message, clock, in_event_loop=False))
+
+        result = await asyncio.to_thread(run)
+        if clock.elapsed:
+            await self._env.sleep(clock.elapsed)
+        return result
+
+
+def _scripted(scripts: Mapping[str, Json]) -> dict[str, ScriptedAgent]:
+    """Return the agents of scripts; a sequence goes on from call to call."""
+    return {name: ScriptedAgent(script) for name, script in scripts.items()}
+
+
+@asynccontextmanager
+async def server() -> AsyncIterator[WorkflowEnvironment]:
+    """Start the server that skips time, with the clock and the people of the cases."""
+    changes = {
+        (remote, "HEARTBEAT"): remote.LONGEST,  # the server's time jumps
+        (workflows, "WorkflowClock"): CaseClock,
+        (claims, "remote_agents"): case_agents,
+    }
+    before = {(module, name): getattr(module, name) for module, name in changes}
+    for (module, name), value in changes.items():
+        setattr(module, name, value)
+    binary = find_binary("temporal-test-server")
+    try:
+        env = await WorkflowEnvironment.start_time_skipping(test_server_existing_path=binary)
+        async with env:
+            yield env
+    finally:
+        for (module, name), value in before.items():
+            setattr(module, name, value)
+
+
+async def run_cases(
+    cases: Sequence[Case], on_result: Callable[[CaseResult], object] = lambda result: None
+) -> list[CaseResult]:
+    """Run cases one after the other, because the time of a server is one.
+
+    The server sometimes stops its time after a case; the next one is then run on another server.
+    """
+    found: list[CaseResult] = []
+    again = True
+    while len(found) < len(cases):
+        async with server() as env, _working(env) as calls:
+            for case in cases[len(found) :]:
+                began = perf_counter()
+                try:
+                    seen = await asyncio.wait_for(_observed(env, calls, case), LIMIT)
+                except TimeoutError:
+                    seen = {"crash": f"no end within {LIMIT:g} seconds"}
+                    if again:
+                        again = False
+                        break
+                except Exception as error:  # whatever a case does, the others run
+                    last = traceback.extract_tb(error.__traceback__)[-1]
+                    place = f"{last.filename}:{last.lineno}"
+                    seen = {"crash": f"{type(error).__name__}: {error} ({place})"}
+                expect = {
+                    name: value for name, value in case.expect.items() if name not in CHECK_FACTS
+                }
+                if expect.get("status") != "PAUSED" and "events" in seen:
+                    seen["events"] = [each for each in seen["events"] if each["type"] not in PAUSES]
+                ran = replace(case, expect=expect)
+                result = judge(ran, _close(expect, seen), perf_counter() - began)
+                found.append(result)
+                on_result(result)
+                again = True
+                if "crash" in seen:
+                    break
+    return found
+
+
+@asynccontextmanager
+async def _working(env: WorkflowEnvironment) -> AsyncIterator[Calls]:
+    """Run a worker."""
+    calls = Calls(env)
+    worker = Worker(
+        env.client,
+        task_queue=QUEUE,
+        workflows=[CaseWorkflow],
+        activities=calls.all,
+        workflow_runner=UnsandboxedWorkflowRunner(),
+        debug_mode=True,
+    )
+    running = asyncio.create_task(worker.run())
+    try:
+        yield calls
+    finally:
+        stopping = asyncio.create_task(worker.shutdown())
+        await asyncio.wait([stopping], timeout=LIMIT)  # a call may hang
+        running.cancel()
+
+
+async def _observed(env: WorkflowEnvironment, calls: Calls, case: Case) -> dict[str, Json]:
+    """Run a case, replay its history, and return its facts."""
+    try:
+        return await _executed(env, calls, case)
+    except InvalidDocument as refusal:
+        return _refused(refusal.report)
+
+
+async def _executed(env: WorkflowEnvironment, calls: Calls, case: Case) -> dict[str, Json]:
+    request = case.request()
+    wanted = set(request["observe"])
+    what = request.get("document")
+    document = load(
+        request["document_text"].encode() if what is None else what,
+        name=_called(what, request.get("workflows", {})),
+        dialect=request["dialect"],
+        reading=request.get("reading"),
+        files=request.get("files", {}),
+        parameters=request.get("parameters"),
+    )
+    program = asl.compile(document, profile=request["profile"])
+    origin = parse_epoch(request["clock"]) if "clock" in request else EPOCH_2024
+    current = Current(case, origin)
+    CURRENT[:] = [current]
+    calls.begin(case)
+    message = start_message(
+        program,
+        request["input"],
+        requestor=request.get("requestor"),
+        bindings={name: request[name] for name in ("workflows", "prices") if name in request},
+    )
+    handle = await env.client.start_workflow(
+        EXECUTION,
+        message,
+        id=request.get("name", NAME),
+        task_queue=QUEUE,
+        id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+    )
+    with suppress(WorkflowFailureError):  # its failure is data
+        await handle.result()
+    flow = current.flows[0]
+    if flow.result is None:
+        return {"crash": "the workflow was refused"}
+    facts = _facts(flow.result, None, wanted)
+    if "sent" in wanted:
+        facts["sent"] = calls.sent
+    if "objects" in wanted:
+        facts["objects"] = list(_written(calls.buckets, request.get("buckets", {})))
+    await _replay(handle)
+    return facts
+
+
+async def _replay(handle: WorkflowHandle[Any, Any]) -> None:
+    replayer = Replayer(
+        workflows=[CaseWorkflow],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+    )
+    await replayer.replay_workflow(await handle.fetch_history())
+
+
+def _close(expected: Json, seen: Json) -> Json:
+    """Return what was seen with the expected times where they are close."""
+    if type(expected) is dict and type(seen) is dict:
+        return {key: _close(expected.get(key), value) for key, value in seen.items()}
+    if type(expected) is list and type(seen) is list:
+        others = [*expected, *([None] * len(seen))]
+        return [_close(other, value) for other, value in zip(others, seen, strict=False)]
+    return expected if _is_close(expected, seen) else seen
+
+
+def _is_close(expected: Json, seen: Json) -> bool:
+    if is_number(expected) and is_number(seen):
+        return 0 < abs(expected - seen) < TOLERANCE and not float(seen).is_integer()
+    if type(expected) is str and type(seen) is str:
+        try:
+            times = [parse_epoch(each) for each in (expected, seen)]
+        except ExpressionFault:
+            return False
+        return abs(times[0] - times[1]) < TOLERANCE
+    return False
+
+
+def is_exception(case: Case) -> bool:
+    """Return whether a case ends otherwise on Temporal."""
+    return any(re.match(pattern, case.id) for pattern in EXCEPTIONS)
+
+
+def executable(pattern: str = "") -> list[Case]:
+    """Return the cases that can run on Temporal, and whose file or id has a pattern."""
+    return [
+        case
+        for case in bundled()
+        if re.search(pattern, f"{case.file} {case.id}")
+        and not CHECK_FACTS.issuperset(case.observe)
+        and not case.resume
+        and case.dialect in BUILT_IN
+    ]
+
+
+def cause_of(result: CaseResult) -> str:
+    """Return the group of a failure."""
+    first = result.reasons[0]
+    return " ".join(first.split()[:8])[:100]
+
+
+def main(pattern: str = "") -> int:
+    """Run cases and print the failures as they come."""
+    logging.disable(logging.CRITICAL)  # failed activities
+    if CACHE.exists():
+        os.environ.setdefault(SHARED, str(CACHE))
+
+    def show(result: CaseResult) -> None:
+        if result.outcome == "failed":
+            place = result.case.file.rpartition("/")[2]
+            print(result.case.id, place, *result.reasons[:2], sep="\n    ", flush=True)
+
+    began = perf_counter()
+    results = asyncio.run(run_cases(executable(pattern), show))
+    failed = [each for each in results if each.outcome == "failed"]
+    print(f"{len(results) - len(failed)} of {len(results)} right, {perf_counter() - began:.0f} s")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    code = main(*sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(code)  # without waiting for calls that hang
