@@ -1,27 +1,33 @@
-"""The conformance cases as workflows: calls are activities, every history is replayed."""
+"""A sample of the conformance cases as workflows: calls are activities, histories are replayed.
+
+`python -m tests.temporal.conformance` runs all of them.
+"""
 
 import asyncio
-from collections.abc import Sequence
+from zlib import crc32
 
 import pytest
 
 from asl.conformance import Case
 from tests.temporal.conformance import executable, is_exception, run_cases
 
-SAMPLE = 60
-"""One case of so many is in the quick run."""
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""An eviction of a workflow drops its coroutines."""
+
+PART = 120
+"""One case of so many is in the sample, independent of the others."""
 
 
-def failures(cases: Sequence[Case]) -> dict[str, tuple[str, ...]]:
-    """Return the reasons of the cases that fail, by their ids."""
-    results = asyncio.run(run_cases([each for each in cases if not is_exception(each)]))
-    return {each.case.id: each.reasons for each in results if each.outcome == "failed"}
+def sample() -> list[Case]:
+    """Return the cases of the sample."""
+    return [
+        case
+        for case in executable()
+        if crc32(case.id.encode()) % PART == 0 and not is_exception(case)
+    ]
 
 
 def test_sample_of_cases() -> None:
-    assert not failures(executable()[::SAMPLE])
-
-
-@pytest.mark.full
-def test_all_cases() -> None:
-    assert not failures(executable())
+    results = asyncio.run(run_cases(sample()))
+    assert len(results) > 30
+    assert {each.case.id: each.reasons for each in results if each.outcome == "failed"} == {}

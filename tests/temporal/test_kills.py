@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import signal
 import socket
@@ -25,6 +26,7 @@ from temporalio.service import RPCError
 
 from asl.core.values import Json
 from asl.temporal.addresses import TemporalAddress
+from asl.temporal.payloads import CALL
 from asl.temporal.worker import connect
 from tests.temporal.servers import Server, find_binary, run
 
@@ -182,12 +184,15 @@ async def answers_twice(server: Server, name: str) -> list[str]:
         calls: dict[int, str] = {}
         for event in events:
             if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-                given = event.activity_task_scheduled_event_attributes.input.payloads
-                message = converter.from_payloads(given)[0]
-                calls[event.event_id] = f"{message['key']} {message['attempt']}"
+                scheduled = event.activity_task_scheduled_event_attributes
+                if scheduled.activity_type.name != CALL:
+                    continue
+                message = json.loads(converter.from_payloads(scheduled.input.payloads)[0])
+                calls[event.event_id] = f"{message['key']} {message['retries']}"
             elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
                 done = event.activity_task_completed_event_attributes
-                seen[calls[done.scheduled_event_id]] += 1
+                seen[calls.get(done.scheduled_event_id, "")] += 1
+        del seen[""]
         run_id = events[0].workflow_execution_started_event_attributes.continued_execution_run_id
     return [call for call, count in seen.items() if count > 1]
 

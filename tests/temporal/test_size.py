@@ -169,7 +169,7 @@ def test_wait_with_reminders_continues_as_new() -> None:
             with max_events(100):
                 found = await server.run(reminders(60))
             assert found.output == "late"
-            assert len(found.runs) == 3
+            assert len(found.runs) == 4
             assert max(each.input for each in found.runs[1:]) < 4000
 
     run(scene())

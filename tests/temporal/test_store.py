@@ -180,10 +180,16 @@ def test_refusals(store: Store, target: str) -> None:
         store.start(PASS, {"large": uuid4().hex * 100_000})
 
 
-def test_a_block_that_workers_do_not_perform_fails_the_call(store: Store) -> None:
-    """It is never ignored: the state fails and says why."""
+def test_agents_use_the_tools_of_their_worker(store: Store) -> None:
+    def write(data: Any, call: asl.Call) -> Any:
+        found = call.tools.call("search", {"q": data})
+        with pytest.raises(StateError, match="drop"):
+            call.tools.call("drop", {})
+        return found
+
     state = {"Type": "Task", "Agent": "Writer", "Tools": {"Allowed": ["search"]}, "End": True}
     document = {"StartAt": "Write", "States": {"Write": state}}
-    result = store.run(document, {}, name=uuid4().hex, agents={"Writer": lambda data: data})
-    assert (result.status, result.error) == ("FAILED", "States.Runtime")
-    assert "tools" in str(result.cause)
+    tools = {"search": lambda arguments: [arguments["q"]], "drop": lambda arguments: None}
+    result = store.run(document, "a", name=uuid4().hex, agents={"Writer": write}, tools=tools)
+    assert (result.status, result.output) == ("SUCCEEDED", ["a"])
+    assert "ToolCalled" in [each.type for each in store.events(result.name)]
