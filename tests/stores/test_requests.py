@@ -274,7 +274,7 @@ def test_nothing_stays_in_memory_while_it_waits(store: Store) -> None:
         return sum(isinstance(each, kinds) for each in gc.get_objects())
 
     before = alive()
-    for number in range(20):
+    for number in range(5):
         assert store.run(NESTED, [[1, 2, 3]] * 3, name=f"deep-{number}").status == "PAUSED"
     assert alive() == before
     for request in store.pending():

@@ -51,7 +51,7 @@ def test_login_and_logout(url: str, scheme: str) -> None:
         page.get_by_role("link", name="Log in").click()
         page.get_by_label("Token").fill("wrong")
         page.get_by_role("button", name="Log in").click()
-        assert "The token is unknown." in page.content()
+        page.get_by_text("The token is unknown.").first.wait_for()
         shoot(page, f"login-{scheme}")
         page.get_by_label("Token").fill(ANN)
         page.get_by_role("button", name="Log in").click()
@@ -59,7 +59,7 @@ def test_login_and_logout(url: str, scheme: str) -> None:
         (cookie,) = page.context.cookies()
         assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
         page.get_by_role("button", name="Log out").click()
-        assert "Your session has ended." in page.content()
+        page.get_by_text("Your session has ended.").first.wait_for()
         assert page.context.cookies() == []
 
 
@@ -75,9 +75,9 @@ def test_link_on_a_phone_without_scripts(url: str, store: asl.Store, scheme: str
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         page.get_by_label("Comment").fill("read it")
         page.get_by_role("button", name="approve").click()
-        assert "The decision is" in page.content()
+        page.get_by_text("The decision is").first.wait_for()
         page.goto(link)
-        assert "this link was used already" in page.content()
+        page.get_by_text("this link was used already").first.wait_for()
     assert store.resume("order-17").output["comment"] == "read it"
 
 
