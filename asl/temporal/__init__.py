@@ -4,6 +4,7 @@ The memory of the workflow holds a store with the execution. Temporal's history 
 replay computes the same store again. Answers, cancellations and restarts are those of any store.
 """
 
+from asl.temporal.claim_check import data_converter
 from asl.temporal.plugins import plugin
 
-__all__ = ["plugin"]
+__all__ = ["data_converter", "plugin"]

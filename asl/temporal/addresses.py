@@ -12,7 +12,7 @@ __all__ = ["SCHEME", "TemporalAddress", "parse_address"]
 SCHEME: Final = "temporal"
 QUEUE: Final = "asl"
 """Default name of the task queue."""
-OPTIONS: Final = ("queue", "converter")
+OPTIONS: Final = ("queue", "converter", "payloads")
 
 
 class TemporalAddress(NamedTuple):
@@ -23,16 +23,18 @@ class TemporalAddress(NamedTuple):
         namespace: Namespace.
         queue: Name of the task queue of the workers.
         converter: `MODULE:NAME` of a data converter, for encrypted payloads; None for none.
+        payloads: Bucket of large payloads: a folder, or the URL of an object store; None for none.
     """
 
     target: str
     namespace: str = "default"
     queue: str = QUEUE
     converter: str | None = None
+    payloads: str | None = None
 
     def __str__(self) -> str:
-        options = {"queue": self.queue, "converter": self.converter}
-        given = urlencode({key: value for key, value in options.items() if value}, safe=":")
+        options = {name: getattr(self, name) for name in OPTIONS}
+        given = urlencode({key: value for key, value in options.items() if value}, safe=":/")
         return f"{SCHEME}://{self.target}/{self.namespace}?{given}"
 
 
@@ -51,6 +53,6 @@ def parse_address(text: str) -> TemporalAddress:
             f"{text!r} must have the form {SCHEME}://HOST:PORT/NAMESPACE?queue=NAME{hint}"
         )
     host = parts.netloc if ":" in parts.netloc else f"{parts.netloc}:7233"
-    queue, converter = (options.get(name, [""])[-1] for name in OPTIONS)
+    queue, converter, payloads = (options.get(name, [""])[-1] for name in OPTIONS)
     namespace = parts.path.strip("/") or "default"
-    return TemporalAddress(host, namespace, queue or QUEUE, converter or None)
+    return TemporalAddress(host, namespace, queue or QUEUE, converter or None, payloads or None)

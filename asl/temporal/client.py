@@ -34,7 +34,9 @@ from asl.effects.task_tokens import TaskDoesNotExist, TaskTimedOut
 from asl.executions.errors import ExecutionNotFound, RequestNotFound
 from asl.states.approval_answers import AnswerRefused
 from asl.stores.errors import StoreError
+from asl.temporal import sizes
 from asl.temporal.addresses import TemporalAddress
+from asl.temporal.claim_check import has_bucket
 from asl.temporal.payloads import EXECUTION, STATE, Memo, StartMessage
 from asl.temporal.worker import connect, is_gone
 
@@ -157,6 +159,10 @@ class TemporalClient:
 
     async def _start(self, name: str, message: StartMessage, memo: Memo, again: bool) -> bool:
         reuse = WorkflowIDReusePolicy
+        memo["bucket"] = has_bucket(self._client.data_converter)
+        size = sum(len(each) for each in message.values() if isinstance(each, str))
+        if size > sizes.MAX_SIZE and not memo["bucket"]:
+            raise StoreError(sizes.describe_excess(f"the execution {name!r} with its input", size))
         try:
             await self._client.start_workflow(
                 EXECUTION,

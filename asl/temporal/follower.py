@@ -60,7 +60,7 @@ class ExecutionFollower:
         while True:
             stored = self._reader.get(self._name)
             self._report()
-            if stored.status in ENDED or self._waits_for_answers(stored):
+            if self._has_ended(stored) or self._waits_for_answers(stored):
                 return
             now = time.monotonic()
             if not self._calls_agents and now - last > UNSERVED:
@@ -73,6 +73,16 @@ class ExecutionFollower:
         if self._feed is not None and self._listener is not None:
             for event in self._feed.new_events():
                 self._listener(event)
+
+    def _has_ended(self, stored: StoredExecution) -> bool:
+        """Return whether an execution and its workflow have ended.
+
+        A copy that was replayed here may be ahead of the worker, which then has to go on.
+        """
+        if stored.status not in ENDED:
+            return False
+        root = self._reader.root(self._name)
+        return self._reader.client.describe(root).close_time is not None
 
     def _waits_for_answers(self, stored: StoredExecution) -> bool:
         """Return whether an execution is paused until people or tasks answer."""

@@ -234,10 +234,15 @@ class Memo(TypedDict, total=False):
     """Ids of its open requests and tokens, at most `LISTED`."""
     more: bool
     """Whether there are more."""
+    bucket: bool
+    """Whether large payloads go to a bucket."""
 
 
 LISTED: Final = 100
 """Maximum number of ids in a memo."""
+
+LARGE: Final = 100_000
+"""Size in bytes from which on a message is compressed faster, and less."""
 
 
 def start_message(
@@ -273,7 +278,9 @@ def start_message(
 
 def pack(value: Json) -> str:
     """Return JSON as compressed text."""
-    return base64.b64encode(zlib.compress(orjson.dumps(value), 6)).decode()
+    data = orjson.dumps(value)
+    level = 6 if len(data) < LARGE else 1
+    return base64.b64encode(zlib.compress(data, level)).decode()
 
 
 def unpack(text: str) -> Json:

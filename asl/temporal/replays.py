@@ -18,7 +18,6 @@ from temporalio.worker import (
 
 from asl.core.values import Json
 from asl.stores.errors import StoreError
-from asl.temporal.payloads import unpack
 from asl.temporal.workflow import ExecutionWorkflow
 
 __all__ = ["replayed_execution"]
@@ -37,8 +36,8 @@ class _CapturingRunner(UnsandboxedWorkflowRunner):
     def __init__(self, name: str) -> None:
         self._name = name
         self._flow: ExecutionWorkflow | None = None
-        self.packed: str | None = None
-        """The packed execution."""
+        self.content: Json = None
+        """The exported execution."""
 
     def see(self, flow: ExecutionWorkflow) -> None:
         """Note a workflow that begins; workers of this process begin others."""
@@ -52,7 +51,7 @@ class _CapturingRunner(UnsandboxedWorkflowRunner):
 
         def capture(activation: WorkflowActivation) -> WorkflowActivationCompletion:
             if any(job.HasField("remove_from_cache") for job in activation.jobs) and self._flow:
-                self.packed = self._flow.state()  # an eviction cancels the execution
+                self.content = self._flow.content()  # an eviction cancels the execution
             return activate(activation)
 
         instance.activate = capture  # type: ignore[method-assign, assignment]
@@ -78,9 +77,9 @@ async def replayed_execution(history: WorkflowHistory, converter: DataConverter)
             replay = await replayer.replay_workflow(history, raise_on_replay_failure=False)
         finally:
             ExecutionWorkflow.on_start = None
-    if replay.replay_failure is not None or runner.packed is None:
+    if replay.replay_failure is not None or runner.content is None:
         raise StoreError(
             f"this version of asl cannot replay the execution {history.workflow_id!r}: start a "
             f"worker of the version that runs it ({replay.replay_failure})"
         )
-    return unpack(runner.packed)
+    return runner.content

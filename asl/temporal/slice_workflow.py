@@ -10,7 +10,7 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from asl.compiler import compile_workflow
-from asl.core.errors import AslError
+from asl.core.errors import AslError, StateError
 from asl.core.values import Json
 from asl.documents.loading import resolve_profile
 from asl.effects.services import MapItem
@@ -23,6 +23,7 @@ from asl.stores.executions import ENDED, ExecutionOrigin
 from asl.temporal.claims import WorkflowClaim, continue_in_new_run, must_leave
 from asl.temporal.payloads import SLICE, SliceMessage, pack, unpack
 from asl.temporal.remote import CallGate
+from asl.temporal.sizes import check_length
 from asl.temporal.slices import read_item
 from asl.temporal.workflow_store import WorkflowClock, WorkflowStore
 
@@ -42,17 +43,22 @@ class SliceWorkflow:
         """Run the children and return their packed outcomes, in the order of the items.
 
         Raises:
-            ApplicationError: The document has errors, or the history cannot be continued.
+            ApplicationError: The document has errors, the history cannot be continued, or the
+                outcomes are too large.
         """
         try:
             children = self._open(message)
             await asyncio.gather(*(each.run() for each in children))
         except AslError as error:
             raise ApplicationError(str(error), type="States.Runtime", non_retryable=True) from None
-        content = [each.content() for each in children]
+        content = pack([each.content() for each in children])
+        try:
+            check_length(content, f"what {len(children)} items of a distributed Map lead to")
+        except StateError as error:
+            raise ApplicationError(error.cause or "", type=error.name, non_retryable=True) from None
         if any(each.outcome is None for each in children):
-            continue_in_new_run({**message, "content": pack(content)})
-        return pack(content)
+            continue_in_new_run({**message, "content": content})
+        return content
 
     def _open(self, message: SliceMessage) -> list[_Child]:
         """Return the children: new ones, or those of an earlier run."""

@@ -15,6 +15,7 @@ from typing import Any, Final
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, ChildWorkflowError
 
+from asl.core.errors import StateError
 from asl.core.lazy import lazy_pattern
 from asl.core.pointers import tokens
 from asl.core.values import Json, compact
@@ -29,6 +30,7 @@ from asl.states.effects import ABSENT
 from asl.states.errors import RaisedError, Suspension
 from asl.states.map_data import MapEntry
 from asl.temporal.payloads import SLICE, SliceMessage, pack, unpack
+from asl.temporal.sizes import check_length
 
 __all__ = ["Slicer", "read_item"]
 
@@ -38,7 +40,7 @@ SMALLEST: Final = 250
 LARGEST: Final = 1000
 """Number of items of a slice, if there are so many."""
 FEW: Final = 20
-"""Number of items below which they run in the workflow."""
+"""Number of waiting items below which they run in the workflow."""
 MAX_BYTES: Final = 1_000_000
 """Size of the inputs of a slice, unless a single one is larger."""
 TASK_TIMEOUT: Final = timedelta(seconds=60)
@@ -150,7 +152,7 @@ class _MapSlices:
                 await self._suspend()
                 break
             children = self._next_children()
-            if len(children) < FEW:
+            if len(children) < FEW and not self._queue:
                 slicer._slots.release()
                 for each in children:
                     each.outcome.set_result(None)
@@ -213,10 +215,12 @@ class _MapSlices:
             items=pack([_written_item(each.frame) for each in children]),
         )
         try:
+            check_length(message["items"], f"the input of {len(children)} items")
             packed: str = await workflow.execute_child_workflow(
                 SLICE,
                 message,
                 id=f"{workflow.info().workflow_id}/{run.id}/{children[0].frame.index}",
+                memo={"bucket": workflow.memo_value("bucket", False)},
                 parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
                 cancellation_type=workflow.ChildWorkflowCancellationType.TRY_CANCEL,
                 task_timeout=TASK_TIMEOUT,
@@ -224,17 +228,24 @@ class _MapSlices:
                 static_summary=f"{len(children)} items from {children[0].frame.index} on",
             )
         except ChildWorkflowError as error:
-            return [_failed(error)] * len(children)
+            return [_failed(error) for _ in children]
+        except StateError as error:
+            return [_outcome_of(error.name, error.cause) for _ in children]
         return [_read_outcome(each["outcome"]) for each in unpack(packed)]
 
 
 def _failed(error: ChildWorkflowError) -> ChildOutcome:
-    """Return the outcome of all children of a slice that did not complete."""
+    """Return the outcome of a child of a slice that did not complete."""
     cause = error.cause
     if isinstance(cause, ApplicationError) and cause.type is not None:
-        return ChildOutcome(None, RaisedError(cause.type, cause.message), UNSPENT)
+        return _outcome_of(cause.type, cause.message)
     text = f"the workflow of the items did not complete: {cause or error}"
-    return ChildOutcome(None, RaisedError("States.TaskFailed", text), UNSPENT)
+    return _outcome_of("States.TaskFailed", text)
+
+
+def _outcome_of(error: str | None, cause: str | None) -> ChildOutcome:
+    """Return the outcome of a failed child; each raises an exception of its own."""
+    return ChildOutcome(None, RaisedError(error, cause), UNSPENT)
 
 
 def _read_outcome(written: Json) -> ChildOutcome:

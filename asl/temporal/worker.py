@@ -29,6 +29,7 @@ from asl.core.errors import AslError
 from asl.core.lazy import load_object, wrap_errors
 from asl.temporal.activities import AgentActivities
 from asl.temporal.addresses import TemporalAddress
+from asl.temporal.claim_check import data_converter
 from asl.temporal.slice_workflow import SliceWorkflow
 from asl.temporal.workflow import ExecutionWorkflow
 
@@ -68,8 +69,7 @@ async def connect(address: TemporalAddress) -> Client:
     try:
         options: dict[str, Any] = {**ClientConfig.load_client_connect_config()}
         options |= {"target_host": address.target, "namespace": address.namespace}
-        if address.converter is not None:
-            options["data_converter"] = _load_converter(address.converter)
+        options["data_converter"] = _converter(address)
         client = await Client.connect(**options)
         request = DescribeNamespaceRequest(namespace=address.namespace)
         await client.workflow_service.describe_namespace(request)
@@ -89,6 +89,18 @@ async def connect(address: TemporalAddress) -> Client:
 
 def _shortened(text: str) -> str:
     return text if len(text) < 200 else f"{text[:200]}..."
+
+
+def _converter(address: TemporalAddress) -> DataConverter:
+    """Return the data converter of an address.
+
+    Raises:
+        AslError: There is no such converter or bucket.
+    """
+    given = DataConverter.default
+    if address.converter is not None:
+        given = _load_converter(address.converter)
+    return data_converter(address.payloads, given)
 
 
 def _load_converter(place: str) -> DataConverter:

@@ -11,6 +11,8 @@ from functools import partial
 from typing import Any, ClassVar, NoReturn
 
 from temporalio import workflow
+from temporalio.api.common.v1 import Payload
+from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError, is_cancelled_exception
 
 from asl.bindings import Bindings
@@ -37,7 +39,7 @@ from asl.temporal.payloads import (
     pack,
 )
 from asl.temporal.remote import CallGate, RemoteNotifier, send_remotely
-from asl.temporal.sizes import check_size
+from asl.temporal.sizes import check_length, check_size
 from asl.temporal.slices import Slicer
 from asl.temporal.workflow_store import WorkflowClock, WorkflowStore
 
@@ -83,8 +85,8 @@ class ExecutionWorkflow:
         self._cancellation: CancelMessage | None = None
 
     @workflow.run
-    async def run(self, start: StartMessage) -> Json:
-        """Run the execution and return its output.
+    async def run(self, start: StartMessage) -> RawValue:
+        """Run the execution and return its output, with the order of its keys.
 
         Raises:
             ApplicationError: It failed; the type is the name of the error.
@@ -162,8 +164,13 @@ class ExecutionWorkflow:
 
     def _continue_as_new(self) -> NoReturn:
         """Continue the execution in a new run, with its content as the input."""
-        content = self.store.brief_export(self.name)
-        continue_in_new_run(StartMessage(content=pack(content), bindings=self._given))
+        content = pack(self.store.brief_export(self.name))
+        try:
+            check_length(content, "the execution, to continue it in a new run,")
+        except StateError as error:
+            self.store.executor.abort(self.name, error.name, error.cause)
+            raise _failure(error) from None
+        continue_in_new_run(StartMessage(content=content, bindings=self._given))
 
     async def _wait(self, seen: int, result: Result) -> None:
         """Return when there is an answer, or the time of the execution has come."""
@@ -238,12 +245,16 @@ class ExecutionWorkflow:
     @workflow.query(name=STATE)
     def state(self) -> str:
         """Return the packed execution."""
+        return pack(self.content())
+
+    def content(self) -> Json:
+        """Return the exported execution."""
         (content,) = self.store.export([self.name])
-        return pack(content)
+        return content
 
 
-def _output(value: Json) -> Json:
-    """Return the output of an execution.
+def _output(value: Json) -> RawValue:
+    """Return the output of an execution; converters would sort its keys.
 
     Raises:
         ApplicationError: It is too large for Temporal.
@@ -251,8 +262,13 @@ def _output(value: Json) -> Json:
     try:
         check_size(value, "the output")
     except StateError as error:
-        raise ApplicationError(error.cause or "", type=error.name, non_retryable=True) from None
-    return value
+        raise _failure(error) from None
+    return RawValue(Payload(metadata={"encoding": b"json/plain"}, data=compact(value).encode()))
+
+
+def _failure(error: StateError) -> ApplicationError:
+    """Return the failure of a workflow for an error of a state."""
+    return ApplicationError(error.cause or "", type=error.name, non_retryable=True)
 
 
 def _refusal(error: AslError) -> ApplicationError:
