@@ -20,7 +20,7 @@ PACKAGE = ROOT / "asl"
 TOP = {
     *(".ci", ".github", ".gitignore", ".pre-commit-hooks.yaml"),
     *("CHANGELOG.md", "LICENSE", "README.md"),
-    "CONTRIBUTING.md",
+    *("CONTRIBUTING.md", "mkdocs.yml"),
     *("asl", "benchmarks", "conformance", "deploy", "docs", "pyproject.toml", "schemas", "tests"),
 }
 LAYERS = {
