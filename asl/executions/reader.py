@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from asl.core.values import Json
 from asl.engine.checkpoints import Checkpoint
@@ -18,6 +18,7 @@ from asl.stores.executions import (
     StoredExecution,
     descendants,
     due_executions,
+    executions_of,
     list_executions,
     read_value,
     search_executions,
@@ -63,6 +64,19 @@ class StoreReader(StoreBase):
             AslError: There is no such status.
         """
         return search_executions(self.session, wanted, before=before, limit=limit)
+
+    def executions_of(
+        self, machine: str, statuses: Sequence[str], before: int, limit: int
+    ) -> list[StoredExecution]:
+        """Return a page of the executions of a registered state machine, newest first.
+
+        Args:
+            machine: ARN of the state machine.
+            statuses: Statuses of the executions.
+            before: `number` of the last execution of the previous page, or `LARGEST_NUMBER`.
+            limit: Maximum number.
+        """
+        return executions_of(self.session, machine, statuses, before, limit)
 
     def position(self, name: str) -> int:
         """Return the position of an execution in lists, for `before`.

@@ -12,7 +12,7 @@ from asl.core.json_messages import parser_message
 from asl.core.json_text import read_data
 from asl.core.values import Json, compact, json_equal
 from asl.engine.execution import execution_id
-from asl.executions.errors import ExecutionExists, ExecutionNotRedrivable
+from asl.executions.errors import ExecutionBusy, ExecutionExists, ExecutionNotRedrivable
 from asl.executions.registrations import MACHINE, VERSION, Registration, resolve_arn
 from asl.service.arns import Arn, RequestScope, parse_arn
 from asl.service.errors import ServiceError, validation_error
@@ -26,7 +26,7 @@ from asl.service.service import (
     missing_machine,
 )
 from asl.service.state_machines import describe_revision
-from asl.stores.executions import ENDED, LARGEST_NUMBER, StoredExecution, executions_of
+from asl.stores.executions import ENDED, LARGEST_NUMBER, StoredExecution
 from asl.stores.resources import find_resource, list_resources
 
 __all__ = [
@@ -317,7 +317,7 @@ async def list_executions(
     statuses = (*OPEN, *ENDED) if status is None else OPEN if status == "RUNNING" else (status,)
     last = LARGEST_NUMBER if before is None else before
     while len(found) <= size:
-        page = executions_of(session, arn.base, statuses, last, size + 1)
+        page = service.store.executions_of(arn.base, statuses, last, size + 1)
         found += [each for each in page if _is_listed(each, arn.rest, request)]
         if len(page) <= size:
             break
@@ -368,7 +368,7 @@ async def redrive_execution(
     stored = find_execution(service, request["executionArn"])
     try:
         service.store.request_redrive(stored.name)
-    except ExecutionNotRedrivable:
+    except (ExecutionBusy, ExecutionNotRedrivable):
         why = f"Execution is {_status(stored)} and cannot be redriven"
         message = f"Execution is not redrivable: '{stored.name}': {why}"
         raise ServiceError("ExecutionNotRedrivable", message) from None

@@ -13,7 +13,7 @@ from asl.stores.session import Session
 from asl.stores.statements import PARAMETER, Insert, Select, below
 from asl.stores.tables import AUDIT
 
-__all__ = ["AuditEntry", "AuditFilter", "add_entry", "audit_faults", "list_entries"]
+__all__ = ["HEAD", "AuditEntry", "AuditFilter", "add_entry", "audit_faults", "list_entries"]
 
 COLUMNS: Final = ("time", "user", "method", "action", "target", "hash", "body")
 READ: Final = ("id", *COLUMNS)

@@ -32,7 +32,7 @@ from asl.stores.statements import (
 )
 from asl.stores.tables import EXECUTION, HEAD, STEP, TABLES, Table
 
-__all__ = ["MemoryBackend"]
+__all__ = ["MemoryBackend", "MemoryConnection"]
 
 FORKED: Final = "a store in memory belongs to the process that has made it"
 _TESTS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
@@ -240,6 +240,7 @@ class MemoryConnection:
                     check()
                 yield
                 self._change(writes())
+                self._confirm()
                 self.on_fail_point("commit.written")
             except BaseException:  # after any exception nothing of it remains
                 for rows, key, row in reversed(self._undo):
@@ -248,6 +249,13 @@ class MemoryConnection:
             self._shared.version += 1
             self._own += 1
         self.on_fail_point("commit.done")
+
+    def _confirm(self) -> None:
+        """Do nothing; a backend that shares rows with others sends the changes, or refuses them."""
+
+    def _changed_rows(self, table: Table) -> dict[Row, Row | None]:
+        """Return the rows that the transaction has changed, by key; None for deleted ones."""
+        return {key: rows.by_key.get(key) for rows, key, _ in self._undo if rows.table is table}
 
     def _change(self, writes: Iterable[Write]) -> None:
         for change, values in writes:

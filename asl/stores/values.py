@@ -16,7 +16,7 @@ from asl.stores.errors import StoreDamaged
 from asl.stores.statements import PARAMETER, Change, Insert, Row, Select
 from asl.stores.tables import BLOB, DOCUMENT, LARGE
 
-__all__ = ["StoredValues", "is_hashed"]
+__all__ = ["StoredValues", "is_hashed", "pack_small"]
 
 MISSING = "a large value is missing or was changed"
 PUT_DOCUMENT = Insert(DOCUMENT, ("hash", "body"), otherwise="keep")
@@ -75,7 +75,7 @@ class StoredValues:
     def pack(self, body: bytes) -> bytes:
         """Return JSON text in its stored form: with a checksum, or the hash of a large one."""
         if len(body) < LARGE:
-            return b"=%08x%s" % (crc32(body), body)
+            return pack_small(body)
         return b"#" + self.put_large(body)
 
     def put_large(self, body: bytes) -> bytes:
@@ -174,6 +174,11 @@ class StoredValues:
             what = f"the document {key[:12]} is missing or was changed"
             raise StoreDamaged(self._rows.place, what)
         return self.read(body)
+
+
+def pack_small(body: bytes) -> bytes:
+    """Return the stored form of a small JSON text, with its checksum."""
+    return b"=%08x%s" % (crc32(body), body)
 
 
 def is_hashed(body: Any, key: bytes) -> bool:

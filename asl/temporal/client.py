@@ -40,7 +40,7 @@ from asl.temporal.claim_check import has_bucket
 from asl.temporal.payloads import EXECUTION, STATE, Memo, StartMessage
 from asl.temporal.worker import connect, is_gone
 
-__all__ = ["ListedExecution", "TemporalClient", "WorkflowState"]
+__all__ = ["ListedExecution", "TemporalClient", "WorkflowState", "quoted"]
 
 T = TypeVar("T")
 PATIENCE: Final = 3.0
@@ -208,7 +208,7 @@ class TemporalClient:
         return self.run(self._runs(name))
 
     async def _runs(self, name: str) -> list[str]:
-        found = self._client.list_workflows(f"WorkflowId = '{_quoted(name)}'")
+        found = self._client.list_workflows(f"WorkflowId = '{quoted(name)}'")
         runs = [(each.start_time, each.run_id) async for each in found]
         return [run for _, run in sorted(runs)]
 
@@ -326,7 +326,7 @@ class TemporalClient:
 
     async def _query(self, conditions: Sequence[str]) -> list[ListedExecution]:
         own = {"WorkflowType": EXECUTION, "TaskQueue": self.address.queue}
-        whole = [f"{name} = '{_quoted(value)}'" for name, value in own.items()]
+        whole = [f"{name} = '{quoted(value)}'" for name, value in own.items()]
         query = " AND ".join((*whole, "ExecutionStatus != 'ContinuedAsNew'", *conditions))
         return [
             ListedExecution(each, cast("Memo", await each.memo()))
@@ -337,7 +337,7 @@ class TemporalClient:
         """Return the latest run of each workflow that has several: it was restarted."""
         latest: dict[str, tuple[datetime, str]] = {}
         for begin in range(0, len(names), 100):
-            listed = ", ".join(f"'{_quoted(name)}'" for name in names[begin : begin + 100])
+            listed = ", ".join(f"'{quoted(name)}'" for name in names[begin : begin + 100])
             for each in await self._query([f"WorkflowId IN ({listed})"]):
                 run = each.found.start_time, each.found.run_id
                 latest[each.found.id] = max(run, latest.get(each.found.id, run))
@@ -412,5 +412,6 @@ def _time(seconds: float) -> str:
     return datetime.fromtimestamp(max(0.0, seconds), UTC).isoformat()
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return a text for quotes in the server's language."""
     return text.replace("\\", "\\\\").replace("'", "\\'")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from temporalio.client import WorkflowExecution
 
 from asl.core.errors import AslError
-from asl.stores.executions import ENDED, ExecutionFilter, StoredExecution
-from asl.temporal.client import TemporalClient
+from asl.engine.execution import execution_id
+from asl.stores.executions import ENDED, ExecutionFilter, ExecutionOrigin, StoredExecution
+from asl.temporal.client import TemporalClient, quoted
 from asl.temporal.payloads import Memo
 from asl.temporal.statuses import CLOSED, CONDITIONS
 from asl.temporal.workflow_store import execution_number
 
-__all__ = ["LISTED", "ExecutionList", "new_execution"]
+__all__ = ["LISTED", "ExecutionList", "memo_of", "new_execution"]
 
 LISTED: Final = 1000
 """Maximum number of executions that are listed together."""
@@ -43,14 +45,31 @@ class ExecutionList:
         """
         if status is not None and status not in CONDITIONS:
             raise AslError(f"there is no status {status!r}: {', '.join(CONDITIONS)}")
+        return self._page([] if status is None else [status], "", before, limit)
+
+    def of_machine(
+        self, arn: str, statuses: Sequence[str], before: int, limit: int
+    ) -> list[StoredExecution]:
+        """Return a page of the executions of a registered state machine, newest first."""
+        prefix = quoted(execution_id(arn, "", False))
+        return self._page(statuses, f"WorkflowId STARTS_WITH '{prefix}'", before, limit)
+
+    def _page(
+        self, statuses: Sequence[str], condition: str, before: int | None, limit: int
+    ) -> list[StoredExecution]:
+        """Return a page of the executions that have one of these statuses; all without any."""
+        conditions = [condition] if condition else []
+        states = dict.fromkeys(CONDITIONS[each] for each in statuses)
+        if states:
+            conditions.append(f"({' OR '.join(states)})")
         time = None if before is None else (before >> 10) / 1_000_000
         wanted, more = list[StoredExecution](), True
         while len(wanted) < limit and more:
             size = limit - len(wanted)
-            found = self._client.list_executions(CONDITIONS.get(status or "", ""), time, size)
+            found = self._client.list_executions(" AND ".join(conditions), time, size)
             more = len(found) == size
             listed = [_listed(each.found, each.memo) for each in found]
-            wanted += [each for each in listed if status in (None, each.status)]
+            wanted += [each for each in listed if not statuses or each.status in statuses]
             if found:
                 time = found[-1].found.start_time.timestamp()
         return wanted
@@ -73,21 +92,45 @@ class ExecutionList:
         return {name: reasons for name, reasons in found.items() if reasons}
 
 
+def memo_of(stored: StoredExecution) -> Memo:
+    """Return what lists show of an execution that starts."""
+    return Memo(
+        status="RUNNING",
+        workflow=stored.workflow,
+        started=stored.started,
+        origin=[*_origin(stored)],
+        redrives=stored.redrives,
+        redriven=stored.redriven,
+    )
+
+
+def _origin(stored: StoredExecution) -> ExecutionOrigin:
+    """Return the registered state machine that an execution belongs to."""
+    return ExecutionOrigin(*(getattr(stored, each) for each in ExecutionOrigin._fields))
+
+
+def new_execution(
+    name: str, workflow: str, started: float, origin: ExecutionOrigin
+) -> StoredExecution:
+    """Return a running execution with what lists show."""
+    return StoredExecution(
+        0, name, workflow, "", "", False, None, "RUNNING", started,
+        None, None, None, None, 0, None, None, *origin,
+    )  # fmt: skip
+
+
 def _listed(found: WorkflowExecution, memo: Memo) -> StoredExecution:
     """Return the listed form of a workflow."""
     status = memo.get("status", "RUNNING")
     if found.status in CLOSED and status not in ENDED:
         status = CLOSED[found.status]
     started = memo.get("started", found.start_time.timestamp())
-    listed = new_execution(found.id, memo.get("workflow", ""), started)
-    ended = None if found.close_time is None else found.close_time.timestamp()
-    number = execution_number(found.id, found.start_time)
-    return replace(listed, number=number, status=status, ended=ended)
-
-
-def new_execution(name: str, workflow: str, started: float) -> StoredExecution:
-    """Return a running execution with what lists show."""
-    return StoredExecution(
-        0, name, workflow, "", "", False, None, "RUNNING", started,
-        None, None, None, None, 0, None, None,
-    )  # fmt: skip
+    origin = ExecutionOrigin(*memo.get("origin", ()))
+    return replace(
+        new_execution(found.id, memo.get("workflow", ""), started, origin),
+        number=execution_number(found.id, found.start_time),
+        status=status,
+        ended=None if found.close_time is None else found.close_time.timestamp(),
+        redrives=memo.get("redrives", 0),
+        redriven=memo.get("redriven"),
+    )

@@ -14,6 +14,7 @@ import orjson
 
 from asl.core.values import Json, compact
 from asl.program import Program
+from asl.stores.executions import UNREGISTERED, ExecutionOrigin
 
 __all__ = [
     "ANSWER",
@@ -102,6 +103,8 @@ class StartMessage(TypedDict):
     """The command line that runs the execution, recorded with it."""
     bindings: NotRequired[str]
     """Bindings in the workflow (`GivenBindings`) as JSON text."""
+    origin: NotRequired[list[str | None]]
+    """The registered state machine that it belongs to."""
     content: NotRequired[str]
     """A packed execution to continue, instead of the others."""
 
@@ -236,6 +239,11 @@ class Memo(TypedDict, total=False):
     """Whether there are more."""
     bucket: bool
     """Whether large payloads go to a bucket."""
+    origin: list[str | None]
+    """The registered state machine that it belongs to."""
+    redrives: int
+    redriven: float | None
+    """Number of its redrives and time of the latest one in epoch seconds."""
 
 
 LISTED: Final = 100
@@ -253,6 +261,7 @@ def start_message(
     requestor: str | None = None,
     command: Json = None,
     bindings: GivenBindings | None = None,
+    origin: ExecutionOrigin = UNREGISTERED,
 ) -> StartMessage:
     """Return the input of the workflow of a new execution.
 
@@ -263,6 +272,7 @@ def start_message(
         requestor: Name of the user who starts it.
         command: The command line that runs it; None for none.
         bindings: Its bindings in the workflow.
+        origin: The registered state machine that it belongs to.
     """
     return StartMessage(
         document=pack(program.document),
@@ -273,6 +283,7 @@ def start_message(
         requestor=requestor,
         command=command,
         bindings=compact(bindings or {}),
+        origin=[*origin],
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from threading import RLock
+from typing import Final
 
 from temporalio.client import WorkflowExecutionDescription
 
@@ -25,6 +26,8 @@ from asl.stores.executions import (
     top_of,
 )
 from asl.stores.session import ThreadSessions
+from asl.stores.statements import PARAMETER, Update
+from asl.stores.tables import EXECUTION
 from asl.stores.transfer import import_execution, joined_history
 from asl.temporal.client import TemporalClient
 from asl.temporal.payloads import unpack
@@ -32,6 +35,12 @@ from asl.temporal.replays import replayed_execution
 from asl.temporal.statuses import CLOSED
 
 __all__ = ["TemporalReader"]
+
+REOPEN: Final = Update(
+    EXECUTION,
+    {"status": "RUNNING", "ended": None, "error": None, "cause": None, "output": None},
+    {"name": PARAMETER},
+)
 
 
 class TemporalReader(ExecutionReader):
@@ -182,7 +191,10 @@ class TemporalReader(ExecutionReader):
         self.forget(name)
         import_execution(self.session, content)
         status = CLOSED.get(found.status) if found.status is not None else None
-        if status is not None and super().get(name).status not in ENDED:
+        has_ended = super().get(name).status in ENDED
+        if status is None and has_ended:  # a replay is ahead of the workers
+            self.session.write(REOPEN, name)
+        elif status is not None and not has_ended:
             how = status if found.status is None else found.status.name
             Executor(self, WallClock()).abort(name, None, f"its workflow is {how} on Temporal")
         self.session.flush()

@@ -11,10 +11,10 @@ from asl.executions.errors import ExecutionBusy, ExecutionExists, ExecutionNotFo
 from asl.executions.executor import Executor
 from asl.executions.redrive import Restart
 from asl.program import Program
-from asl.stores.executions import StoredExecution, descendants, find_execution
+from asl.stores.executions import ExecutionOrigin, StoredExecution, descendants, find_execution
 from asl.stores.transfer import export_executions, with_briefs
-from asl.temporal.lists import new_execution
-from asl.temporal.payloads import Memo, StartMessage, pack, start_message
+from asl.temporal.lists import memo_of, new_execution
+from asl.temporal.payloads import StartMessage, pack, start_message
 from asl.temporal.reader import TemporalReader
 from asl.temporal.workflow_bindings import given_bindings
 
@@ -37,7 +37,13 @@ class WorkflowStarter:
         self._bindings = bindings
 
     def start(
-        self, name: str | None, program: Program, data: Json, express: bool, requestor: str | None
+        self,
+        name: str | None,
+        program: Program,
+        data: Json,
+        express: bool,
+        requestor: str | None,
+        origin: ExecutionOrigin,
     ) -> StoredExecution:
         """Start a new execution and return it as lists show it.
 
@@ -47,6 +53,7 @@ class WorkflowStarter:
             data: Its input.
             express: Whether it is an express execution.
             requestor: Name of the user who starts it.
+            origin: The registered state machine that it belongs to.
 
         Raises:
             ExecutionExists: The name belongs to an execution with another document or input.
@@ -59,9 +66,10 @@ class WorkflowStarter:
             requestor=requestor,
             command=self._executor.command,
             bindings=given_bindings(program, self._bindings),
+            origin=origin,
         )
-        started = new_execution(chosen, program.name, self._executor.clock.now())
-        if not self._client.start(chosen, message, _memo(started)):
+        started = new_execution(chosen, program.name, self._executor.clock.now(), origin)
+        if not self._client.start(chosen, message, memo_of(started)):
             self._check_same(chosen, program, data)
         return started
 
@@ -129,11 +137,6 @@ class WorkflowStarter:
         assert stored is not None
         bindings = compact(given_bindings(self._reader.program(stored), self._bindings))
         message, again = StartMessage(content=pack(content), bindings=bindings), briefs is not None
-        if not self._client.start(name, message, _memo(stored), again=again):
+        if not self._client.start(name, message, memo_of(stored), again=again):
             self._reader.forget(name)
             raise ExecutionExists(f"the execution {name!r} runs already")
-
-
-def _memo(stored: StoredExecution) -> Memo:
-    """Return what lists show of an execution that starts."""
-    return Memo(status="RUNNING", workflow=stored.workflow, started=stored.started)

@@ -30,14 +30,12 @@ from asl.program import Program
 from asl.stores.errors import StoreError
 from asl.stores.executions import (
     ENDED,
-    UNREGISTERED,
     ExecutionFilter,
     ExecutionOrigin,
     StoredExecution,
     find_execution,
     top_of,
 )
-from asl.stores.memory import MemoryBackend
 from asl.stores.session import ThreadSessions
 from asl.stores.transfer import export_executions, import_execution
 from asl.temporal.addresses import parse_address
@@ -54,6 +52,7 @@ from asl.temporal.payloads import (
     TokenMessage,
 )
 from asl.temporal.reader import TemporalReader
+from asl.temporal.registry_backend import RegistryBackend
 from asl.temporal.runner import TemporalRunner, calls_agents
 from asl.temporal.starts import WorkflowStarter
 from asl.temporal.task_tokens import TemporalTaskTokens
@@ -90,19 +89,20 @@ class TemporalStore(Store):
         refuse_unknown(TemporalStore.__init__, bindings)
         self.address = parse_address(address)
         self.client = TemporalClient(self.address)
-        backend = MemoryBackend()
-        backend.place = str(self.address)
+        backend = RegistryBackend(self.client)
         sessions = ThreadSessions(backend)
         StoreBase.__init__(self, sessions, WallClock(), bindings)
         self._reader = self._remote = TemporalReader(sessions, self.client)
         self._executor = Executor(self._reader, self.clock)
         self._driver = _LoopDriver(self.clock)
+        self._registry = backend.registry
         self._list = ExecutionList(self.client)
         self._starter = WorkflowStarter(self._remote, self._executor, self._bindings)
 
     def close(self) -> None:
         """Close the connection."""
         super().close()
+        self._registry.close()
         self.client.close()
 
     # Starts
@@ -116,9 +116,8 @@ class TemporalStore(Store):
         requestor: str | None,
         origin: ExecutionOrigin,
     ) -> Handle:
-        if origin is not UNREGISTERED:
-            _refuse("has no registered state machines", "'asl start' with a document")
-        return Handle(self, self._starter.start(name, program, data, express, requestor))
+        started = self._starter.start(name, program, data, express, requestor, origin)
+        return Handle(self, started)
 
     async def _arecord(
         self,
@@ -254,6 +253,12 @@ class TemporalStore(Store):
     ) -> tuple[list[StoredExecution], int | None]:
         """Return a page of executions that meet conditions; see `asl.Store.search`."""
         return self._list.search(wanted, before, limit)
+
+    def executions_of(
+        self, machine: str, statuses: Sequence[str], before: int, limit: int
+    ) -> list[StoredExecution]:
+        """Return a page of the executions of a state machine; see `asl.Store.executions_of`."""
+        return self._list.of_machine(machine, statuses, before, limit)
 
     def position(self, name: str) -> int:
         """Return the position of an execution in lists, for `before`."""

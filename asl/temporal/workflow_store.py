@@ -22,7 +22,7 @@ from asl.executions.execution_reader import ExecutionReader
 from asl.executions.executor import Executor
 from asl.executions.store import Store
 from asl.program import Program
-from asl.stores.executions import StoredExecution
+from asl.stores.executions import ExecutionOrigin, StoredExecution
 from asl.stores.memory import MemoryBackend, MemoryConnection
 from asl.stores.session import Session, ThreadSessions
 from asl.stores.transfer import with_briefs
@@ -156,5 +156,6 @@ class WorkflowStore(Store):
             unpack(start["document"]), resolve_profile(start["profile"]), start["workflow"]
         )
         data = json.loads(start["input"])  # with integers of any size
-        self._executor.record(name, program, data, start["express"], start["requestor"])
+        origin = ExecutionOrigin(*start.get("origin", ()))
+        self._executor.record(name, program, data, start["express"], start["requestor"], origin)
         self.session.flush()

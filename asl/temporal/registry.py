@@ -1,0 +1,156 @@
+"""The registry of a queue: registered state machines and other resources that servers share.
+
+A workflow holds them. Any process that uses them runs it, in a worker of its own queue, and has a
+copy of them in its store in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, cast
+
+from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from asl.stores.errors import StoreError
+from asl.temporal.client import TemporalClient
+from asl.temporal.payloads import pack, unpack
+from asl.temporal.registry_workflow import (
+    CHANGES,
+    COMMIT,
+    CONFLICT,
+    FULL,
+    REGISTRY,
+    Changes,
+    CommitMessage,
+    RegistryStart,
+    RegistryWorkflow,
+    ResourceRow,
+)
+
+__all__ = ["Registry", "RegistryConflict"]
+
+FRESH: Final = 0.05
+"""Seconds for which a copy is read without a look for the changes of other processes."""
+PATIENCE: Final = 20.0
+"""Seconds to wait for the workflow: the worker of a process that died has it for some of them."""
+
+
+class RegistryConflict(StoreError):
+    """Another process has changed a resource since it was read."""
+
+
+class Registry:
+    """The resources that servers of a queue share.
+
+    Args:
+        client: The client.
+        apply: Receives changes of other processes.
+    """
+
+    def __init__(self, client: TemporalClient, apply: Callable[[Changes], None]) -> None:
+        self._client = client
+        self._apply = apply
+        self._name = f"{client.address.queue}-registry"
+        """Name of its workflow and of its queue."""
+        self._version = -1
+        self._read = -FRESH
+        """Time of the last look, in seconds of the monotonic clock."""
+        self._handle: WorkflowHandle[RegistryWorkflow, None] | None = None
+        self._worker: asyncio.Task[None] | None = None
+
+    def pull(self, *, now: bool = False) -> bool:
+        """Apply the changes of other processes; return whether this has looked for them.
+
+        Args:
+            now: Whether to look even if the copy is fresh.
+
+        Raises:
+            StoreError: The server cannot be reached.
+        """
+        if not now and time.monotonic() - self._read < FRESH:
+            return False
+        found = self._client.run(self._changes())
+        self._version = found["version"]
+        self._read = time.monotonic()
+        self._apply(found)
+        return True
+
+    def push(self, rows: list[ResourceRow], documents: dict[str, str]) -> None:
+        """Send changes.
+
+        Args:
+            rows: The changed resources.
+            documents: Texts of the documents that they refer to, by hash.
+
+        Raises:
+            RegistryConflict: Another process has changed one of them since the last `pull`.
+            StoreError: The registry is full, or the server cannot be reached.
+        """
+        message = CommitMessage(
+            base=max(0, self._version), resources=pack(rows), documents=pack(documents)
+        )
+        version = self._client.run(self._commit(message))
+        if version == self._version + 1:  # nothing of others is between
+            self._version = version
+
+    async def _changes(self) -> Changes:
+        handle = await self._opened()
+        answer = await asyncio.wait_for(handle.query(CHANGES, self._version), PATIENCE)
+        return cast("Changes", unpack(answer))
+
+    async def _commit(self, message: CommitMessage) -> int:
+        handle = await self._opened()
+        try:
+            answer = await asyncio.wait_for(handle.execute_update(COMMIT, message), PATIENCE)
+        except WorkflowUpdateFailedError as error:
+            raise self._refusal(error) from None
+        return cast("int", answer)
+
+    def _refusal(self, error: WorkflowUpdateFailedError) -> StoreError:
+        cause = error.cause
+        kind = cause.type if isinstance(cause, ApplicationError) else None
+        if kind == CONFLICT:
+            return RegistryConflict(f"{cause} was changed at the same time: send the request again")
+        if kind == FULL:
+            return StoreError(
+                f"the registry {self._name!r} is full ({cause}): delete state machines or versions"
+            )
+        return StoreError(f"the registry {self._name!r} refuses the change: {cause}")
+
+    async def _opened(self) -> WorkflowHandle[RegistryWorkflow, None]:
+        """Start the workflow if there is none, and a worker for it in this process."""
+        if self._handle is None:
+            client = self._client.raw
+            handle = await client.start_workflow(
+                REGISTRY,
+                RegistryStart(),
+                id=self._name,
+                task_queue=self._name,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            )
+            worker = Worker(
+                client,
+                task_queue=self._name,
+                workflows=[RegistryWorkflow],
+                workflow_runner=UnsandboxedWorkflowRunner(),
+            )
+            self._worker = asyncio.create_task(worker.run())
+            self._handle = client.get_workflow_handle_for(RegistryWorkflow.run, handle.id)
+        return self._handle
+
+    def close(self) -> None:
+        """Stop the worker of this process."""
+        if self._worker is not None:
+            self._client.run(self._stop(self._worker))
+            self._worker = self._handle = None
+
+    async def _stop(self, worker: asyncio.Task[None]) -> None:
+        worker.cancel()
+        with suppress(asyncio.CancelledError):
+            await worker

@@ -1,0 +1,153 @@
+"""Rows in memory whose registered resources are those of the registry of a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from typing import Final
+
+import orjson
+
+from asl.core.values import Json
+from asl.stores.audit import HEAD
+from asl.stores.backend import Write
+from asl.stores.memory import MemoryBackend, MemoryConnection
+from asl.stores.statements import Row, Select, Values
+from asl.stores.tables import BLOB, DOCUMENT, LARGE, RESOURCE
+from asl.stores.values import pack_small
+from asl.temporal.client import TemporalClient
+from asl.temporal.registry import Registry, RegistryConflict
+from asl.temporal.registry_workflow import Changes, ResourceRow
+
+__all__ = ["RegistryBackend"]
+
+ATTEMPTS: Final = 5
+"""Maximum number of attempts at changes that depend on nothing that was read."""
+
+
+class RegistryBackend(MemoryBackend):
+    """Stores executions in memory, and resources in a registry.
+
+    Args:
+        client: The client.
+    """
+
+    def __init__(self, client: TemporalClient) -> None:
+        super().__init__()
+        self.place = str(client.address)
+        self.registry = Registry(client, self._apply)
+
+    def connect(self) -> MemoryConnection:
+        """Return a connection for the calling thread."""
+        super().connect()  # raises in a forked process
+        connection = _RegistryConnection(self._shared)
+        connection.registry = self.registry
+        return connection
+
+    def _apply(self, changes: Changes) -> None:
+        """Put changes of other processes into the rows."""
+        resources, documents = self._shared.rows[RESOURCE], self._shared.rows[DOCUMENT]
+        with self._shared.lock:
+            for key, text in changes["documents"].items():
+                documents.put((key,), (key, text.encode()))
+            if changes["whole"]:
+                for former in [*resources.keys]:
+                    resources.put(former, None)
+            for row in changes["resources"]:
+                stored = None if row[4] is None else (*row[:4], self._packed(row[4]))
+                resources.put((row[0],), stored)
+            self._shared.version += bool(changes["resources"])
+
+    def _packed(self, text: str) -> bytes:
+        """Return the stored form of a text; a large one is stored once."""
+        body = text.encode()
+        if len(body) < LARGE:
+            return pack_small(body)
+        key = sha256(body).digest()
+        self._shared.rows[BLOB].put((key,), (key, body))
+        return b"#" + key
+
+
+class _RegistryConnection(MemoryConnection):
+    """The rows as one thread uses them; changes of resources are sent to the registry."""
+
+    registry: Registry
+    _in_transaction = False
+    _has_looked = False
+    """Whether this transaction has looked at the registry."""
+
+    def select(self, statement: Select, values: Values = ()) -> list[Row]:
+        """Return the rows of a query, of resources after a look at the registry."""
+        is_local = statement.columns == RESOURCE.values or values[:1] == (HEAD,)
+        if statement.table is not RESOURCE or is_local:
+            return super().select(statement, values)
+        with self._shared.lock:
+            looked = self._has_looked if self._in_transaction else self.registry.pull()
+            if self._in_transaction and not looked:
+                self._has_looked = looked = self.registry.pull(now=True)
+            found = super().select(statement, values)
+            if not found and not looked:
+                self.registry.pull(now=True)  # another server may just have added it
+                found = super().select(statement, values)
+            return found
+
+    def commit(self, writes: Iterable[Write], check: Callable[[], object] | None) -> None:
+        """Make changes in one transaction; they depend on nothing that was read before."""
+        gathered = [*writes]
+        for _ in range(ATTEMPTS):
+            try:
+                super().commit(gathered, check)
+            except RegistryConflict:
+                self.registry.pull(now=True)
+            else:
+                return
+        super().commit(gathered, check)
+
+    @contextmanager
+    def transaction(
+        self, writes: Callable[[], Iterable[Write]], check: Callable[[], object] | None
+    ) -> Iterator[None]:
+        """Read and write in one transaction; resources that others change meanwhile refuse it.
+
+        Raises:
+            RegistryConflict: Another process has changed one of the resources.
+        """
+        with self._shared.lock:
+            self._in_transaction, self._has_looked = True, False
+            try:
+                with super().transaction(writes, check):
+                    yield
+            finally:
+                self._in_transaction = False
+
+    def _confirm(self) -> None:
+        """Send the changed resources to the registry."""
+        changed = {
+            key[0]: row for key, row in self._changed_rows(RESOURCE).items() if key != (HEAD,)
+        }
+        if not changed:
+            return
+        rows = list[ResourceRow]()
+        documents = dict[str, str]()
+        for arn, row in changed.items():
+            if row is None:
+                rows.append((arn, "", "", 0, None))
+                continue
+            text = self._text(row[4])
+            rows.append((arn, *row[1:4], text))
+            documents |= self._document_of(text)
+        self.registry.push(rows, documents)
+
+    def _text(self, body: bytes) -> str:
+        """Return the JSON text of a stored form."""
+        if body[:1] != b"#":
+            return body[9:].decode()
+        large: bytes = self._shared.rows[BLOB].by_key[(body[1:],)][1]
+        return large.decode()
+
+    def _document_of(self, text: str) -> dict[str, str]:
+        """Return the text of the document that a resource refers to, by its hash."""
+        value: Json = orjson.loads(text)
+        row = self._shared.rows[DOCUMENT].by_key.get((value.get("document"),))
+        return {} if row is None else {row[0]: row[1].decode()}
