@@ -39,6 +39,7 @@ from asl.documents.checking import check
 from asl.effects.task_tokens import TaskTokens
 from asl.executions import Store
 from asl.executions.retention import Retention
+from asl.executions.store import open_store
 from asl.service.arns import RequestScope
 from asl.service.errors import ServiceError
 from asl.service.operations import perform
@@ -94,7 +95,8 @@ def _keys(
     "--store",
     "store_file",
     metavar="FILE",
-    help="Store of executions; by default a temporary file, until the server ends.",
+    help="Store of executions, a file or temporal://HOST:PORT/NAMESPACE; by default a temporary "
+    "file, until the server ends.",
 )
 @click.option(
     "--keep",
@@ -210,8 +212,12 @@ def serve_command(
         raise click.UsageError(
             "--project names all stores: omit --store and DOC, publish documents"
         )
-    for place in filter(None, (store_file, *projects.values())):
-        _require_file(place)
+    on_servers = [*filter(is_on_server, filter(None, (store_file, *projects.values())))]
+    if on_servers and Retention.read(keep, keep_latest) != Retention():
+        raise click.UsageError(
+            f"--keep and --keep-latest are for files: {on_servers[0]!r} deletes executions after "
+            "the retention of its namespace"
+        )
     address = _listen(host, port, RequestScope(account, region), keys)
     origin["defaults"] = {**_place(), **origin["defaults"]}
     binding = binding.with_templates(_templates(documents))
@@ -253,7 +259,8 @@ def _serve_projects(
     """Serve several stores."""
     with address.socket, ExitStack() as opened:
         stores = {
-            name: opened.enter_context(Store(file, **bindings)) for name, file in projects.items()
+            name: opened.enter_context(open_store(place, **bindings))
+            for name, place in projects.items()
         }
         works: list[Work] = []
         if retention != Retention():
@@ -267,7 +274,7 @@ def _serve_projects(
 def _opened(file: str | None, bindings: Mapping[str, Any]) -> Iterator[Store]:
     """Open a store; without a file a temporary one, which needs no memory for ended executions."""
     if file is not None:
-        with Store(file, **bindings) as store:
+        with open_store(file, **bindings) as store:
             yield store
         return
     with (
@@ -275,19 +282,6 @@ def _opened(file: str | None, bindings: Mapping[str, Any]) -> Iterator[Store]:
         Store(os.path.join(folder, "executions.db"), synchronous="OFF", **bindings) as store,
     ):
         yield store
-
-
-def _require_file(place: str) -> None:
-    """Check that a store can hold registered state machines.
-
-    Raises:
-        AslError: It is on a server.
-    """
-    if is_on_server(place):
-        raise AslError(
-            f"'asl serve' needs a store in a file: {place!r} has no registered state machines; "
-            "start its executions with 'asl run --detach' or 'asl mcp'"
-        )
 
 
 def _templates(files: Iterable[str]) -> Iterator[str]:
@@ -351,7 +345,9 @@ def _serve(
         ),
         bindings,
         listener,
-        ready=lambda: _announce(url, where, _warnings(host, keys, is_open=settings.is_open)),
+        ready=lambda: _announce(
+            url, where, [*_warnings(host, keys, is_open=settings.is_open), *_unserved(stores)]
+        ),
         background=partial(_together, works),
     )
 
@@ -362,6 +358,14 @@ def _warnings(host: str, keys: Mapping[str, str] | None, *, is_open: bool) -> It
         yield "the REST interface and the pages refuse all requests: add --users FILE"
     if keys is None and host not in ("127.0.0.1", "localhost", "::1"):
         yield "the API of Step Functions accepts any credentials: add --require-auth ID=SECRET"
+
+
+def _unserved(stores: Mapping[str, Store]) -> Iterator[str]:
+    """Yield who performs the executions of stores on servers."""
+    for store in stores.values():
+        if store.runs_elsewhere and not store.workers():
+            command = f"asl worker --store '{store.path}' --agents FILE"
+            yield f"no worker performs the executions of {store.path}: start {command}"
 
 
 def _announce(url: str, where: str, warnings: Iterable[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Self, cast
+from typing import ClassVar, Self, cast
 
 from asl.bindings import Bindings, check_forms
 from asl.effects.clock import Clock
@@ -25,6 +25,9 @@ class StoreBase:
         clock: Clock of the executions.
         bindings: Default bindings of every execution.
     """
+
+    runs_elsewhere: ClassVar[bool] = False
+    """Whether a service leaves the executions to workers of other processes."""
 
     def __init__(self, sessions: ThreadSessions, clock: Clock, bindings: Bindings) -> None:
         check_forms(bindings)

@@ -170,6 +170,10 @@ class ExecutionReader:
         """Return the input; pending changes are written first."""
         return read_value(self.session, stored.number, "input")
 
+    def spending(self, stored: StoredExecution) -> Json:
+        """Return the recorded usage of an execution, None without any."""
+        return read_value(self.session, stored.number, "usage")
+
     def bound_names(self, stored: StoredExecution) -> dict[str, Json]:
         """Return the `names` that an execution used, and the `command` that binds them."""
         with self._reading(stored):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from asl.core.values import Json
 from asl.engine.checkpoints import Checkpoint
@@ -18,15 +18,24 @@ from asl.stores.executions import (
     StoredExecution,
     descendants,
     due_executions,
+    execution_of_number,
     executions_of,
+    find_execution,
     list_executions,
     read_value,
     search_executions,
     top_of,
 )
+from asl.stores.statements import Select, one_of
+from asl.stores.tables import EXECUTION, REQUEST
 from asl.stores.workers import Workers
 
 __all__ = ["StoreReader"]
+
+OPEN_EXECUTIONS = Select(
+    EXECUTION, ("workflow", "status"), {"status": one_of("RUNNING", "PAUSED"), "parent": None}
+)
+OPEN_REQUESTS = Select(REQUEST, ("created",), {"status": "open"})
 
 
 class StoreReader(StoreBase):
@@ -89,6 +98,32 @@ class StoreReader(StoreBase):
     def version(self, name: str) -> object:
         """Return a value that changes with an execution, and may change with others."""
         return self.session.version
+
+    async def aversion(self, names: Iterable[str]) -> object:
+        """Return a value that changes with some executions, on the running event loop."""
+        return self.session.version
+
+    def of_number(self, number: int) -> StoredExecution | None:
+        """Return the execution of a `number`, None without one."""
+        return execution_of_number(self.session, number)
+
+    def open_executions(self) -> list[tuple[str, str]]:
+        """Return workflow and status of each root execution that has not ended."""
+        return [(row[0], row[1]) for row in self.session.select(OPEN_EXECUTIONS)]
+
+    def open_request_times(self) -> list[float]:
+        """Return when each open request or task token was made, in epoch seconds."""
+        return [row[0] for row in self.session.select(OPEN_REQUESTS)]
+
+    def queue_delay(self) -> float:
+        """Return the seconds for which the longest due execution has waited for a runner."""
+        delays, now = [0.0], self.clock.now()
+        for _, name in self._workers.ready(now, 1):
+            found = find_execution(self.session, name)
+            if found is not None:
+                due = found.wake if found.status == "PAUSED" else found.started
+                delays.append(now - (due or found.started))
+        return max(delays)
 
     def descendants(self, name: str) -> list[StoredExecution]:
         """Return the executions that this one started, directly or indirectly, oldest first.

@@ -127,7 +127,10 @@ class ServerApplication(Starlette):
         tasks = [asyncio.create_task(work()) for work in works]
         try:
             async with AsyncExitStack() as runners:
-                for project in self.projects.values() if self._concurrency else ():
+                performed = [
+                    each for each in self.projects.values() if not each.store.runs_elsewhere
+                ]
+                for project in performed if self._concurrency else ():
                     runner = project.store.runner(
                         concurrency=self._concurrency,
                         grace=self._grace,

@@ -12,7 +12,7 @@ from asl.engine.usage import ZERO, read_totals
 from asl.server.projects import ServerProject
 from asl.states.blocks.budget_limits import WINDOWS
 from asl.states.numbers import parse_amount
-from asl.stores.executions import StoredExecution, list_executions, read_value
+from asl.stores.executions import StoredExecution
 from asl.stores.pools import StoreBudgets
 
 __all__ = ["BudgetState", "CostRow", "CostTable", "budgets_of", "costs_since"]
@@ -66,7 +66,7 @@ def costs_since(project: ServerProject, since: float) -> CostTable:
         if table.total.executions == MOST:
             table.is_complete = False
             break
-        usage = read_value(session, stored.number, "usage")
+        usage = project.store.reader.spending(stored)
         with session.damage_reports(f"the execution {stored.name!r}"):
             total, _, models, *_ = usage or [["0", 0], {}, {}]
             spent = read_usage(total)
@@ -81,7 +81,7 @@ def costs_since(project: ServerProject, since: float) -> CostTable:
 
 def _started_since(project: ServerProject, since: float) -> Iterator[StoredExecution]:
     before = None
-    while rows := list_executions(project.store.session, before=before, limit=SCANNED):
+    while rows := project.store.executions(before=before, limit=SCANNED):
         for each in rows:
             if each.started >= since:
                 yield each

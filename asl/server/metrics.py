@@ -14,11 +14,7 @@ from asl import __version__
 from asl.engine.result import Result
 from asl.executions import Store
 from asl.executions.schedules import Schedule, list_schedules
-from asl.stores.executions import ENDED, find_execution
-from asl.stores.session import Session
-from asl.stores.statements import Select, one_of
-from asl.stores.tables import EXECUTION, REQUEST
-from asl.stores.workers import Workers
+from asl.stores.executions import ENDED
 
 __all__ = ["MEDIA_TYPE", "ProcessMetrics"]
 
@@ -27,10 +23,6 @@ MOST_WORKFLOWS: Final = 100
 """Number of workflows with values of their own; those beyond it share the label `other`."""
 BUCKETS: Final = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14_400.0, 86_400.0)
 """Upper bounds of durations in seconds."""
-OPEN_EXECUTIONS = Select(
-    EXECUTION, ("workflow", "status"), {"status": one_of("RUNNING", "PAUSED"), "parent": None}
-)
-OPEN_REQUESTS = Select(REQUEST, ("created",), {"status": "open"})
 
 Labels = Mapping[str, str]
 
@@ -207,28 +199,18 @@ _GAUGES: Final[tuple[tuple[str, str, Callable[[_StoreState], float]], ...]] = (
 
 def _state(store: Store) -> _StoreState:
     session, now = store.session, store.clock.now()
-    created = [row[0] for row in session.select(OPEN_REQUESTS)]
+    created = store.open_request_times()
     schedules = [each for each in list_schedules(session) if not each.paused]
     return _StoreState(
-        Counter((workflow, status) for workflow, status in session.select(OPEN_EXECUTIONS)),
+        Counter(store.open_executions()),
         len(created),
         max(0.0, now - min(created)) if created else 0.0,
         len(store.stuck()),
         len(store.workers()),
-        _queue_delay(session, now),
+        store.queue_delay(),
         len(schedules),
         max((_lag(each, now) for each in schedules), default=0.0),
     )
-
-
-def _queue_delay(session: Session, now: float) -> float:
-    delays = [0.0]
-    for _, name in Workers(session).ready(now, 1):
-        found = find_execution(session, name)
-        if found is not None:
-            due = found.wake if found.status == "PAUSED" else found.started
-            delays.append(now - (due or found.started))
-    return max(delays)
 
 
 def _lag(schedule: Schedule, now: float) -> float:

@@ -219,7 +219,7 @@ class EventHub:
         """Read new events of the watched executions while there are any."""
         seen: object = None
         while self._topics:
-            version = self._store.session.version
+            version = await self._store.aversion([*self._topics])
             if version == seen:
                 await asyncio.sleep(POLL)
                 continue

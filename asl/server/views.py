@@ -10,7 +10,7 @@ from typing import Final
 from asl.executions import Store
 from asl.executions.errors import ExecutionNotFound, RequestNotFound
 from asl.expr.times import format_timestamp
-from asl.stores.executions import StoredExecution, execution_of_number
+from asl.stores.executions import StoredExecution
 
 __all__ = [
     "execution_key",
@@ -43,7 +43,7 @@ def find_execution(store: Store, key: str) -> StoredExecution:
     if not key.startswith("~"):
         return store.get(key)
     number = key[1:]
-    found = execution_of_number(store.session, int(number)) if number.isdecimal() else None
+    found = store.of_number(int(number)) if number.isdecimal() else None
     if found is None:
         raise ExecutionNotFound(f"there is no execution {key!r}")
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 from asl.core.values import Json
@@ -20,6 +21,7 @@ from asl.service.arns import RequestScope
 from asl.service.errors import ServiceError
 from asl.service.model import check_request
 from asl.service.service import StatesService
+from asl.stores.errors import StoreConflict
 
 __all__ = ["OPERATIONS", "perform"]
 
@@ -77,6 +79,10 @@ _REGISTRATIONS: Final = frozenset(
 """Operations that read and change registered resources, and wait for nothing meanwhile."""
 
 
+ATTEMPTS: Final = 4
+"""Maximum number of attempts before the last one."""
+
+
 async def perform(
     service: StatesService, name: str, request: Json, scope: RequestScope
 ) -> dict[str, Json]:
@@ -90,8 +96,18 @@ async def perform(
         raise ServiceError("UnknownOperationException", f"Unknown operation: {name:.100}")
     checked = check_request(name, request)
     if name in _REGISTRATIONS:  # servers of the same store perform them one after another
-        with service.store.session.transaction():
-            answer = await operation(service, checked, scope)
+        answer = await _changed(service, operation, checked, scope)
     else:
         answer = await operation(service, checked, scope)
     return {member: value for member, value in answer.items() if value is not None}
+
+
+async def _changed(
+    service: StatesService, operation: Operation, request: Mapping[str, Any], scope: RequestScope
+) -> dict[str, Json]:
+    """Perform an operation in a transaction, again if another server has changed what it read."""
+    for _ in range(ATTEMPTS):
+        with suppress(StoreConflict), service.store.session.transaction():
+            return await operation(service, request, scope)
+    with service.store.session.transaction():
+        return await operation(service, request, scope)

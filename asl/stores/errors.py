@@ -9,6 +9,7 @@ __all__ = [
     "CONTRADICTED",
     "UNREADABLE",
     "LeaseLost",
+    "StoreConflict",
     "StoreContradicted",
     "StoreDamaged",
     "StoreError",
@@ -40,6 +41,10 @@ class StoreError(AslError):
 
 class LeaseLost(StoreError):
     """The lease of this worker expired, and others run its executions."""
+
+
+class StoreConflict(StoreError):
+    """Another process has changed what the transaction has read: it has to be made again."""
 
 
 class StoreContradicted(StoreError):

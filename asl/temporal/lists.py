@@ -10,7 +10,13 @@ from temporalio.client import WorkflowExecution
 
 from asl.core.errors import AslError
 from asl.engine.execution import execution_id
-from asl.stores.executions import ENDED, ExecutionFilter, ExecutionOrigin, StoredExecution
+from asl.stores.executions import (
+    ENDED,
+    LARGEST_NUMBER,
+    ExecutionFilter,
+    ExecutionOrigin,
+    StoredExecution,
+)
 from asl.temporal.client import TemporalClient, quoted
 from asl.temporal.payloads import Memo
 from asl.temporal.statuses import CLOSED, CONDITIONS
@@ -20,6 +26,8 @@ __all__ = ["LISTED", "ExecutionList", "memo_of", "new_execution"]
 
 LISTED: Final = 1000
 """Maximum number of executions that are listed together."""
+SAME_TIME: Final = 20
+"""Maximum number of executions that start within a microsecond."""
 
 
 class ExecutionList:
@@ -83,6 +91,18 @@ class ExecutionList:
         if len(found) > limit:
             return found[:limit], found[limit - 1].number
         return found, rows[-1].number if len(rows) == LISTED else None
+
+    def of_number(self, number: int) -> str | None:
+        """Return the name of the execution of a listed number, None without one."""
+        if number >= LARGEST_NUMBER:
+            return None
+        rows = self.page(None, number + 2048, SAME_TIME)  # those of the same microsecond, too
+        return next((each.name for each in rows if each.number == number), None)
+
+    def open(self) -> list[tuple[str, str]]:
+        """Return workflow and status of each execution that has not ended."""
+        found = self._client.list_open()
+        return [(each.memo.get("workflow", ""), each.memo.get("status", "")) for each in found]
 
     def stuck(self) -> dict[str, list[str]]:
         """Return why executions make no progress, by name; at most the latest `LISTED`."""

@@ -87,23 +87,27 @@ class TemporalReader(ExecutionReader):
         found = self.client.describe(self.root(name))
         return [] if found.close_time is not None else self.client.waits(found)
 
+    def spending(self, stored: StoredExecution) -> Json:
+        """Return the recorded usage of a listed execution."""
+        return super().spending(self.get(stored.name))
+
     # Requests
 
     def all_open_requests(
         self, *, limit: int | None, after: str | None, damaged: list[str]
     ) -> list[ApprovalRequest]:
         """Return the open requests of all executions."""
-        self._refresh_waiting()
+        self.refresh_waiting()
         return super().all_open_requests(limit=limit, after=after, damaged=damaged)
 
     def all_pending_callbacks(
         self, *, limit: int | None, after: str | None, damaged: list[str]
     ) -> list[PendingCallback]:
         """Return the tasks of all executions that wait for a callback."""
-        self._refresh_waiting()
+        self.refresh_waiting()
         return super().all_pending_callbacks(limit=limit, after=after, damaged=damaged)
 
-    def _refresh_waiting(self) -> None:
+    def refresh_waiting(self) -> None:
         """Copy the executions that wait for answers."""
         for each in self.client.list_open():
             if each.memo.get("waits"):

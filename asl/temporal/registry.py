@@ -7,7 +7,6 @@ copy of them in its store in memory.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, cast
@@ -17,7 +16,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from asl.stores.errors import StoreError
+from asl.stores.errors import StoreConflict, StoreError
 from asl.temporal.client import TemporalClient
 from asl.temporal.payloads import pack, unpack
 from asl.temporal.registry_workflow import (
@@ -33,16 +32,10 @@ from asl.temporal.registry_workflow import (
     ResourceRow,
 )
 
-__all__ = ["Registry", "RegistryConflict"]
+__all__ = ["Registry"]
 
-FRESH: Final = 0.05
-"""Seconds for which a copy is read without a look for the changes of other processes."""
 PATIENCE: Final = 20.0
 """Seconds to wait for the workflow: the worker of a process that died has it for some of them."""
-
-
-class RegistryConflict(StoreError):
-    """Another process has changed a resource since it was read."""
 
 
 class Registry:
@@ -59,27 +52,18 @@ class Registry:
         self._name = f"{client.address.queue}-registry"
         """Name of its workflow and of its queue."""
         self._version = -1
-        self._read = -FRESH
-        """Time of the last look, in seconds of the monotonic clock."""
         self._handle: WorkflowHandle[RegistryWorkflow, None] | None = None
         self._worker: asyncio.Task[None] | None = None
 
-    def pull(self, *, now: bool = False) -> bool:
-        """Apply the changes of other processes; return whether this has looked for them.
-
-        Args:
-            now: Whether to look even if the copy is fresh.
+    def pull(self) -> None:
+        """Apply the changes of other processes.
 
         Raises:
             StoreError: The server cannot be reached.
         """
-        if not now and time.monotonic() - self._read < FRESH:
-            return False
         found = self._client.run(self._changes())
         self._version = found["version"]
-        self._read = time.monotonic()
         self._apply(found)
-        return True
 
     def push(self, rows: list[ResourceRow], documents: dict[str, str]) -> None:
         """Send changes.
@@ -89,7 +73,7 @@ class Registry:
             documents: Texts of the documents that they refer to, by hash.
 
         Raises:
-            RegistryConflict: Another process has changed one of them since the last `pull`.
+            StoreConflict: Another process has changed one of them since the last `pull`.
             StoreError: The registry is full, or the server cannot be reached.
         """
         message = CommitMessage(
@@ -116,7 +100,7 @@ class Registry:
         cause = error.cause
         kind = cause.type if isinstance(cause, ApplicationError) else None
         if kind == CONFLICT:
-            return RegistryConflict(f"{cause} was changed at the same time: send the request again")
+            return StoreConflict(f"{cause} was changed at the same time: send the request again")
         if kind == FULL:
             return StoreError(
                 f"the registry {self._name!r} is full ({cause}): delete state machines or versions"

@@ -12,12 +12,13 @@ import orjson
 from asl.core.values import Json
 from asl.stores.audit import HEAD
 from asl.stores.backend import Write
+from asl.stores.errors import StoreConflict
 from asl.stores.memory import MemoryBackend, MemoryConnection
 from asl.stores.statements import Row, Select, Values
 from asl.stores.tables import BLOB, DOCUMENT, LARGE, RESOURCE
 from asl.stores.values import pack_small
 from asl.temporal.client import TemporalClient
-from asl.temporal.registry import Registry, RegistryConflict
+from asl.temporal.registry import Registry
 from asl.temporal.registry_workflow import Changes, ResourceRow
 
 __all__ = ["RegistryBackend"]
@@ -83,14 +84,10 @@ class _RegistryConnection(MemoryConnection):
         if statement.table is not RESOURCE or is_local:
             return super().select(statement, values)
         with self._shared.lock:
-            looked = self._has_looked if self._in_transaction else self.registry.pull()
-            if self._in_transaction and not looked:
-                self._has_looked = looked = self.registry.pull(now=True)
-            found = super().select(statement, values)
-            if not found and not looked:
-                self.registry.pull(now=True)  # another server may just have added it
-                found = super().select(statement, values)
-            return found
+            if not self._has_looked:
+                self.registry.pull()
+                self._has_looked = self._in_transaction
+            return super().select(statement, values)
 
     def commit(self, writes: Iterable[Write], check: Callable[[], object] | None) -> None:
         """Make changes in one transaction; they depend on nothing that was read before."""
@@ -98,8 +95,8 @@ class _RegistryConnection(MemoryConnection):
         for _ in range(ATTEMPTS):
             try:
                 super().commit(gathered, check)
-            except RegistryConflict:
-                self.registry.pull(now=True)
+            except StoreConflict:
+                self.registry.pull()
             else:
                 return
         super().commit(gathered, check)
@@ -111,15 +108,15 @@ class _RegistryConnection(MemoryConnection):
         """Read and write in one transaction; resources that others change meanwhile refuse it.
 
         Raises:
-            RegistryConflict: Another process has changed one of the resources.
+            StoreConflict: Another process has changed one of the resources.
         """
         with self._shared.lock:
-            self._in_transaction, self._has_looked = True, False
+            self._in_transaction = True
             try:
                 with super().transaction(writes, check):
                     yield
             finally:
-                self._in_transaction = False
+                self._in_transaction = self._has_looked = False
 
     def _confirm(self) -> None:
         """Send the changed resources to the registry."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NoReturn, TypeVar, Unpack, cast
 
@@ -104,6 +104,8 @@ class TemporalStore(Store):
         super().close()
         self._registry.close()
         self.client.close()
+
+    runs_elsewhere = True
 
     # Starts
 
@@ -270,6 +272,29 @@ class TemporalStore(Store):
         top = self.root(name)
         self._remote.refresh(top)
         return self._remote.version(top)
+
+    async def aversion(self, names: Iterable[str]) -> object:
+        """Return a value that changes with some executions; see `asl.Store.aversion`."""
+        found: list[object] = await asyncio.to_thread(lambda: [*map(self.version, names)])
+        return found
+
+    def of_number(self, number: int) -> StoredExecution | None:
+        """Return the execution of a listed number; see `asl.Store.of_number`."""
+        name = self._list.of_number(number)
+        return None if name is None else self.get(name)
+
+    def open_executions(self) -> list[tuple[str, str]]:
+        """Return workflow and status of each execution that has not ended."""
+        return self._list.open()
+
+    def open_request_times(self) -> list[float]:
+        """Return when each open request or task token was made; see `asl.Store`."""
+        self._remote.refresh_waiting()
+        return super().open_request_times()
+
+    def queue_delay(self) -> float:
+        """Return 0: the server shows the delays of its task queues."""
+        return 0.0
 
     def due(self) -> list[str]:
         """Return nothing: workflows continue by themselves."""

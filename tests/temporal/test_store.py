@@ -7,7 +7,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from temporalio.testing import WorkflowEnvironment
 
 import asl
 from asl.core.errors import AslError, StateError
@@ -16,7 +15,7 @@ from asl.executions import ExecutionExists, ExecutionNotFound, RequestNotFound
 from asl.executions.store import Store
 from asl.states.approval_answers import AnswerRefused
 from asl.stores.errors import StoreError
-from tests.temporal.servers import find_binary, run
+from tests.temporal.servers import run
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 """An eviction of a workflow drops its coroutines."""
@@ -40,22 +39,6 @@ TOKEN = {
         }
     },
 }
-
-
-@pytest.fixture(scope="module")
-def target() -> Iterator[str]:
-    """The host and port of a development server."""
-    binary = find_binary("temporal")
-    options = {"dev_server_existing_path": binary, "dev_server_log_level": "error"}
-    env = run(WorkflowEnvironment.start_local(**options))
-    yield env.client.service_client.config.target_host
-    run(env.shutdown())
-
-
-@pytest.fixture
-def address(target: str) -> str:
-    """The address of an empty store."""
-    return f"temporal://{target}/default?queue={uuid4().hex[:8]}"
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from itsdangerous import BadData
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.executions import Store
-from asl.executions.approvals import find_request
 from asl.executions.errors import RequestNotFound
 from asl.expr.times import format_timestamp, parse_epoch
 from asl.notifiers import Notify, bind_channels
@@ -139,7 +138,7 @@ def open_request(store: Store, link: ApprovalLink) -> dict[str, Json]:
     if link.until <= store.clock.now():
         raise LinkRefused(f"this link ended at {format_timestamp(link.until)}")
     try:
-        request = find_request(store.session, link.request)
+        request = store.reader.request(link.request)
     except RequestNotFound:
         raise LinkRefused("the request of this link does not exist any more") from None
     view = request.view

@@ -14,7 +14,6 @@ from starlette.routing import Route
 from asl.core.errors import AslError
 from asl.core.values import Json
 from asl.executions import Store
-from asl.executions.approvals import find_request
 from asl.expr.times import parse_timestamp, seconds_of
 from asl.server.access.authorization import access_of
 from asl.server.access.principal import APPROVER, VIEWER, Principal
@@ -186,7 +185,7 @@ def _common_options(rows: list[WaitingRequest]) -> list[str]:
 def _context(access: Access, key: str) -> dict[str, Any]:
     """Return what is shown of one request."""
     store = access.store
-    found = find_request(store.session, request_id_of(key))
+    found = store.reader.request(request_id_of(key))
     view = found.view
     decided = answer_of(store.session, found.id) if found.status == "answered" else None
     policy = view.get("policy", {})
@@ -233,7 +232,7 @@ async def answer(request: Request) -> Response:
 def _give(request: Request, access: Access, form: FormData) -> Response:
     key = request.path_params["key"]
     try:
-        found = find_request(access.store.session, request_id_of(key))
+        found = access.store.reader.request(request_id_of(key))
         record = give_answer(access, found.id, _answer_in(form, found))
     except AslError as refusal:
         given = {name: each for name, each in form.items() if isinstance(each, str)}
