@@ -71,19 +71,21 @@ class StartExecutionService:
         awaited = self.express or self.pattern in (".sync", ".sync:2")
         workflow = child.workflow_id.rpartition(":stateMachine:")[2]
         listener = call.at.child_listener()  # while the state is running
-        begun = runtime.persistence.children.begin_by_name(
-            call.at,
-            replace(child.program, name=workflow),
-            StartRequest(
-                child.id,
-                child.workflow_id,
-                child.name,
-                child.data,
-                self.express,
-                awaited,
-                call.at.requestor,
-            ),
+        program = replace(child.program, name=workflow)
+        request = StartRequest(
+            child.id,
+            child.workflow_id,
+            child.name,
+            child.data,
+            self.express,
+            awaited,
+            call.at.requestor,
         )
+        if not awaited and services.start_elsewhere is not None:
+            if not await services.start_elsewhere(program, request):
+                raise self._taken(child, call)
+            return {"ExecutionArn": child.id, "StartDate": self._date(runtime.now())}
+        begun = runtime.persistence.children.begin_by_name(call.at, program, request)
         if begun is None:
             raise self._taken(child, call)
         began = runtime.now() if begun.started is None else begun.started

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from asl.core.errors import StateError
 from asl.core.lazy import shared_cached_property
 from asl.core.values import Json
-from asl.effects.child_execution import ChildStore
+from asl.effects.child_execution import ChildStore, StartRequest
 from asl.effects.delivery import Sinks
 from asl.effects.memory_service import MemoryService
 from asl.effects.middleware import Middleware
@@ -111,6 +111,10 @@ class Services:
     run_elsewhere: Callable[[Frame], Awaitable[ChildOutcome | None]] | None = None
     """Runs a child of a distributed Map elsewhere, or returns None to run it here; None to run all
     here."""
+
+    start_elsewhere: Callable[[Program, StartRequest], Awaitable[bool]] | None = None
+    """Starts an execution that no state waits for elsewhere, and returns whether its name was
+    free; None to run it here."""
 
     map_item: MapItem | None = None
     """The item of the first execution, if it is a child that runs elsewhere."""

@@ -10,6 +10,7 @@ from temporalio import workflow
 from asl.bindings import ResolvedBindings
 from asl.effects.services import MapItem, Notify
 from asl.effects.suspension import SuspensionMonitor
+from asl.temporal.independent import ExecutionStarter
 from asl.temporal.remote import (
     REMOTE_SERVICES,
     CallGate,
@@ -56,6 +57,7 @@ class WorkflowClaim:
         slicer: Runs the children of distributed Maps; None to run them in the workflow.
         item: The item of the execution, if it is such a child.
         channels: Notify people of requests.
+        starter: Starts executions for which no state waits; None to run them in the workflow.
     """
 
     def __init__(
@@ -65,12 +67,14 @@ class WorkflowClaim:
         slicer: Slicer | None = None,
         item: MapItem | None = None,
         channels: Sequence[Notify] = (),
+        starter: ExecutionStarter | None = None,
     ) -> None:
         self.suspension = SuspensionMonitor(now, LONG)
         self._gate = gate
         self._slicer = slicer
         self._item = item
         self._channels = channels
+        self._starter = starter
 
     def prepare(self, bound: ResolvedBindings) -> ResolvedBindings:
         """Return bindings that call activities, and let branches wait in place."""
@@ -78,6 +82,8 @@ class WorkflowClaim:
         services.suspension, services.map_item = self.suspension, self._item
         if self._slicer is not None:
             services.run_elsewhere = self._slicer.run
+        if self._starter is not None:
+            services.start_elsewhere = self._starter.start
         services.remote, services.channels = REMOTE_SERVICES, self._channels
         find = remote_agents(services, self._gate)
         services.without_mocks = lambda: find

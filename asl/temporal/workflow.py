@@ -23,6 +23,7 @@ from asl.engine.result import Result
 from asl.stores.executions import ENDED
 from asl.temporal.answers import apply_answer, apply_token_answer
 from asl.temporal.claims import WorkflowClaim, continue_in_new_run, must_leave
+from asl.temporal.independent import ExecutionStarter
 from asl.temporal.payloads import (
     ANSWER,
     CANCEL,
@@ -71,6 +72,7 @@ class ExecutionWorkflow:
         self._slicer = Slicer(must_leave)
         self._gate = CallGate(self._is_leaving)
         self._given = start.get("bindings", "{}")
+        self._starter: ExecutionStarter | None = ExecutionStarter(self._gate, self._given)
         self._sink = DeferredSink()
         self._channels = (RemoteNotifier(),)
         self._bindings: Bindings = {"sinks": {"*": self._sink}} | json.loads(self._given)
@@ -135,6 +137,7 @@ class ExecutionWorkflow:
             executor = self.store.executor
             result = await executor.resume(self.name, self._bindings, True, None, self._claim)
             self._report(result)
+            await self._hand_over()
             if result.status in ENDED:
                 return result
             await self._send_events()
@@ -144,8 +147,18 @@ class ExecutionWorkflow:
 
     def _new_claim(self) -> WorkflowClaim:
         return WorkflowClaim(
-            self.store.clock.now, self._gate, self._slicer, channels=self._channels
+            self.store.clock.now,
+            self._gate,
+            self._slicer,
+            channels=self._channels,
+            starter=self._starter,
         )
+
+    async def _hand_over(self) -> None:
+        """Let workflows of their own continue executions that have become independent."""
+        for stored in self.store.independent(self.name):
+            if self._starter is not None:
+                await self._starter.hand_over(stored, self.store.take(stored))
 
     async def _send_events(self) -> None:
         """Send the events for channels that have been collected."""

@@ -22,7 +22,8 @@ from asl.executions.execution_reader import ExecutionReader
 from asl.executions.executor import Executor
 from asl.executions.store import Store
 from asl.program import Program
-from asl.stores.executions import ExecutionOrigin, StoredExecution
+from asl.stores.deletion import delete_executions
+from asl.stores.executions import ExecutionOrigin, StoredExecution, numbers_below
 from asl.stores.memory import MemoryBackend, MemoryConnection
 from asl.stores.session import Session, ThreadSessions
 from asl.stores.transfer import with_briefs
@@ -125,6 +126,18 @@ class WorkflowStore(Store):
         (line,) = self.export([name])
         journals = [self.reader.journal(each) for each in (self.get(name), *self.descendants(name))]
         return with_briefs(line, {each.number: (each.steps, each.brief()) for each in journals})
+
+    def independent(self, name: str) -> list[StoredExecution]:
+        """Return the executions that are not part of the one of a name."""
+        return [each for each in self.executions() if each.name != name]
+
+    def take(self, stored: StoredExecution) -> Json:
+        """Remove and return an execution with its descendants."""
+        (content,) = self.export([stored.name])
+        numbers = numbers_below(self.session, stored.number)
+        delete_executions(self.session, [stored.number, *numbers])
+        self.session.flush()
+        return content
 
     def seconds_until_due(self, name: str, result: Result) -> float | None:
         """Return the seconds until a paused execution has to continue, None for no time."""

@@ -116,6 +116,7 @@ class CaseWorkflow(ExecutionWorkflow):
     def __init__(self, start: StartMessage) -> None:
         CURRENT[-1].flows.append(self)
         super().__init__(start)
+        self._starter = None  # the case observes all executions
         scripts = CURRENT[-1].case.answers
         if scripts:
             self.answers = ScriptedTaskTokens(scripts)
