@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from asl.checks.transitions import next_states
-from asl.checks.workflow import CheckedWorkflow, MachineScope, text
+from asl.checks.workflow import CheckedWorkflow, MachineScope, handlers, text
 from asl.core.diagnostics import Finding, Severity
 from asl.core.lazy import lazy_pattern
 from asl.core.values import Json, compact
@@ -26,6 +26,8 @@ COUNTS: Final = lazy_pattern(
 
 Every alternative begins with one plain character, as then most of a text is skipped.
 """
+REFUSES: Final = lazy_pattern(r"_(?<=\w_)refuse\(")
+"""A function that takes a refused answer and fails after a number of them."""
 
 
 def check_agent_loops(workflow: CheckedWorkflow) -> Iterator[Finding]:
@@ -55,7 +57,8 @@ def _loops(scope: MachineScope) -> Iterator[Finding]:
     nodes = {node.name: node for node in scope.nodes}
     places = {name: place for place, name in enumerate(nodes)}
     further = {
-        name: [each for each in next_states(node) if each in nodes] for name, node in nodes.items()
+        name: [each for each in next_states(_without_limited_catchers(node)) if each in nodes]
+        for name, node in nodes.items()
     }
     for group, is_loop in strongly_connected(nodes, further):
         members = [nodes[name] for name in group]
@@ -73,6 +76,18 @@ def _loops(scope: MachineScope) -> Iterator[Finding]:
                 severity=Severity.WARNING,
                 at_key=True,
             )
+
+
+def _without_limited_catchers(node: Node) -> Node:
+    """Return a state without the catchers that lead back to it a limited number of times."""
+    if "Catch" not in node.value:
+        return node
+    unlimited = [
+        catcher
+        for _, catcher in handlers(node.value, "Catch")
+        if catcher.get("Next") != node.name or not REFUSES.search(_text(catcher))
+    ]
+    return node._replace(value={**node.value, "Catch": unlimited})
 
 
 def _calls_agent(state: Mapping[str, Json]) -> bool:

@@ -61,6 +61,22 @@ def test_an_error_may_lead_back_for_ever() -> None:
     assert found(written) == ["/States/Work"]
 
 
+def test_a_catcher_that_limits_attempts_bounds_its_loop() -> None:
+    """A function that fails after a number of refused answers, in a converted workflow."""
+    catch = [
+        {
+            "ErrorEquals": ["CM.OutputSchema"],
+            "Output": "{% $codemie_refuse($states.input, $states.errorOutput, 3) %}",
+            "Next": "Work",
+        }
+    ]
+    work = {"Type": "Task", "Agent": "A", "Catch": catch, "End": True}
+    written = {"QueryLanguage": "JSONata", "StartAt": "Work", "States": {"Work": work}}
+    assert found(written) == []
+    outer = {"Type": "Task", "Agent": "A", "Catch": catch, "Next": "Work"}
+    assert found({**written, "States": {"Work": outer}}) == ["/States/Work"]
+
+
 def test_the_hint_can_be_followed() -> None:
     """Each remedy that it names is one."""
     for remedy in ({"Budget": {"MaxCalls": 100}}, {"TimeoutSeconds": 60}):
