@@ -106,6 +106,19 @@ def test_a_fail_state_fails_the_execution(store: asl.Store) -> None:
     assert (found.failed.path, found.failed.error, found.failed.cause) == (("F",), "E", "c")
 
 
+def test_a_fail_state_after_a_caught_error_is_the_failure(store: asl.Store) -> None:
+    catch = [{"ErrorEquals": ["States.ALL"], "Next": "F"}]
+    document = machine(
+        T={"Type": "Task", "Agent": "A", "Catch": catch, "End": True},
+        F={"Type": "Fail", "Error": "E"},
+    )
+    store.run(document, name="x", agents={"A": {"raise": {"Error": "Boom"}}})
+    found = history(store, "x")
+    assert statuses(found) == {"T": "CAUGHT", "F": "FAILED"}
+    assert found.failed is not None
+    assert (found.failed.path, found.failed.error) == (("F",), "E")
+
+
 def test_loops_are_visits_of_one_state(store: asl.Store) -> None:
     rule = {"Variable": "$.n", "NumericLessThan": 3, "Next": "Add"}
     document = machine(

@@ -180,7 +180,7 @@ class RunHistory:
 
     @property
     def failed(self) -> StateVisit | None:
-        """The visit whose failure came last, None without one."""
+        """The visit whose failure came last and was not handled, None without one."""
         return self._failed
 
     def refresh(self) -> None:
@@ -300,6 +300,8 @@ class RunHistory:
             caught = visit.status == "CAUGHT"
             self._end_below(visit.path, event, "ABORTED")
             self._end(visit, event.timestamp, "CAUGHT" if caught else "SUCCEEDED")
+            if self._failed is not None and _is_at_or_within(self._failed.path, visit.path):
+                self._failed = None  # it was retried or caught
         elif kind.endswith("StateAborted"):
             self._end(visit, event.timestamp, "ABORTED")
         elif kind.endswith(("Failed", "TimedOut")) and "error" in event.details:
