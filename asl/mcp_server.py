@@ -20,6 +20,7 @@ from mcp.shared.exceptions import NoBackChannelError
 from asl import __version__
 from asl.core.document import Document
 from asl.core.errors import AslError
+from asl.core.schemas import faults, input_schema
 from asl.core.values import Json, compact
 from asl.executions import Store
 from asl.executions.handle import Handle
@@ -209,8 +210,16 @@ def _start_tool(name: str, document: Document) -> types.Tool:
     comment = value.get("Comment") if isinstance(value, dict) else None
     words = [str(comment)] if comment else [f"Run the workflow {name}."]
     words.append("The arguments are its input. Returns its output, or its status if it goes on.")
-    schema: dict[str, Json] = {"type": "object", "additionalProperties": True}
-    return types.Tool(name=name, description=" ".join(words), input_schema=schema)
+    return types.Tool(name=name, description=" ".join(words), input_schema=_arguments_schema(value))
+
+
+def _arguments_schema(document: Json) -> dict[str, Json]:
+    """Return the schema of a document's input; tools take objects only."""
+    metadata = document.get("Metadata") if type(document) is dict else None
+    schema = input_schema(metadata) if type(metadata) is dict else {}
+    if not schema or schema.get("type", "object") != "object":
+        return {"type": "object", "additionalProperties": True}
+    return {"type": "object", **schema}
 
 
 def _tool(
@@ -274,11 +283,9 @@ def _check_arguments(tool: types.Tool, arguments: Mapping[str, Any]) -> None:
     Raises:
         AslError: One is missing, unknown or of another type.
     """
-    from jsonschema import Draft202012Validator
-
-    for error in Draft202012Validator(tool.input_schema).iter_errors(dict(arguments)):
-        place = ".".join(map(str, error.absolute_path)) or "the arguments"
-        raise AslError(f"{place}: {error.message[:500]}")
+    found = faults(tool.input_schema, dict(arguments))
+    if found:
+        raise AslError(f"the arguments do not fit: {found}")
 
 
 def _can_ask(context: _Context) -> bool:

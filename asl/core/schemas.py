@@ -24,7 +24,15 @@ from asl.core.regex import find_all, linear
 from asl.core.values import Json, compact, measure
 from asl.core.work import LIMITS, WorkExceeded, WorkLimits, WorkMeter
 
-__all__ = ["faults", "identity", "jsonschema", "judge", "schema_errors", "schema_faults"]
+__all__ = [
+    "faults",
+    "identity",
+    "input_schema",
+    "jsonschema",
+    "judge",
+    "schema_errors",
+    "schema_faults",
+]
 
 GRAMMARS: Final = "rfc3987_syntax"
 """Compiles 38 grammars when it is imported, which takes seconds of processor time."""
@@ -209,6 +217,17 @@ def schema_errors(schema: Json, draft: str) -> list[Any]:
     """Return the errors of a schema against its draft; raises WorkExceeded."""
     meta = getattr(jsonschema(), draft).META_SCHEMA
     return judge(compact(meta), draft, schema, SCHEMAS)
+
+
+def input_schema(metadata: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return the `InputSchema` in the metadata of a document; an empty one without a valid one."""
+    schema = metadata.get("InputSchema")
+    if type(schema) is not dict:
+        return {}
+    try:
+        return {} if schema_errors(schema, "Draft202012Validator") else schema
+    except WorkExceeded:
+        return {}
 
 
 def identity(

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+import asl
 from tests.server.service import SHIP
 
 mcp = pytest.importorskip("mcp")
+mcp_types = pytest.importorskip("mcp_types")
 GREET = {
     "Comment": "Greets somebody.",
     "StartAt": "Greet",
@@ -81,6 +83,31 @@ def test_mcp_workflow_tools(folder: Path) -> None:
     drive(folder, scenario)
 
 
+@pytest.mark.parametrize(
+    ("schema", "shown"),
+    [
+        ({"type": "object", "required": ["name"]}, {"type": "object", "required": ["name"]}),
+        ({"required": ["name"]}, {"type": "object", "required": ["name"]}),
+        ({"type": "string"}, {"type": "object", "additionalProperties": True}),
+        ({"type": 7}, {"type": "object", "additionalProperties": True}),
+    ],
+)
+def test_mcp_tool_has_the_input_schema_of_its_workflow(schema: Any, shown: Any) -> None:
+    """If that is a valid one of an object; arguments that do not fit start nothing."""
+    from asl.mcp_server import WorkflowTools
+
+    document = asl.load({**GREET, "Metadata": {"InputSchema": schema}})
+    with asl.open_store("memory:") as store:
+        tools = WorkflowTools(store, {"greet": document}, "ann")
+        assert tools.tools()[0].input_schema == shown
+        if "required" in shown:
+            params = mcp_types.CallToolRequestParams(name="greet", arguments={})
+            refused = asyncio.run(tools.call(params, None))
+            assert isinstance(refused, mcp_types.CallToolResult)
+            assert "'name' is a required property" in refused.structured_content["error"]
+            assert store.executions() == []
+
+
 def test_mcp_answer_request(folder: Path) -> None:
     """A paused execution names its requests; an answer continues it."""
 
@@ -102,7 +129,6 @@ def test_mcp_answer_request(folder: Path) -> None:
 
 def test_mcp_elicitation_lets_the_user_decide(folder: Path) -> None:
     """Where the client can show a form, the decision is the user's, not the assistant's."""
-    import mcp_types
 
     async def decide(context: Any, params: Any) -> Any:
         assert params.message == "Ship it?"
@@ -118,7 +144,6 @@ def test_mcp_elicitation_lets_the_user_decide(folder: Path) -> None:
 
 def test_mcp_elicitation_declined(folder: Path) -> None:
     """A user who closes the form has decided nothing."""
-    import mcp_types
 
     async def decline(context: Any, params: Any) -> Any:
         return mcp_types.ElicitResult(action="cancel")

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from asl.core.diagnostics import InvalidDocument, Report
 from asl.core.document import Document
 from asl.core.errors import AslError
-from asl.core.schemas import faults, schema_errors
+from asl.core.schemas import faults, input_schema
 from asl.core.values import Json, compact
 from asl.dialects.conversion import part_descriptions
 from asl.documents.checking import check
@@ -53,9 +53,8 @@ __all__ = ["ROUTES"]
 
 RECENT: Final = 10
 """Executions on the page of a document."""
-SCHEMA, EXAMPLE = "InputSchema", "InputExample"
-"""Members of the `Metadata` of a document from which its start form is made."""
-DRAFT: Final = "Draft202012Validator"
+EXAMPLE: Final = "InputExample"
+"""Member of the `Metadata` of a document that fills its start form."""
 MOST_FIELDS: Final = 40
 SIMPLE: Final = ("string", "integer", "number", "boolean")
 """The types of properties with a field of their own; others are written as JSON."""
@@ -93,7 +92,7 @@ def _metadata(document: Document | None) -> Mapping[str, Json]:
 
 def input_fields(metadata: Mapping[str, Json]) -> list[InputField]:
     """Return the fields of the input of a document: by its JSON Schema, else by its example."""
-    schema, example = _schema(metadata), metadata.get(EXAMPLE)
+    schema, example = input_schema(metadata), metadata.get(EXAMPLE)
     example = example if type(example) is dict else {}
     properties = schema.get("properties")
     if type(properties) is not dict:
@@ -106,12 +105,6 @@ def input_fields(metadata: Mapping[str, Json]) -> list[InputField]:
             for name, each in properties.items()
         ]
     return fields if len(fields) <= MOST_FIELDS else []
-
-
-def _schema(metadata: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Return the schema of the input; an empty one without a valid one."""
-    schema = metadata.get(SCHEMA)
-    return schema if type(schema) is dict and not schema_errors(schema, DRAFT) else {}
 
 
 def _fields_of_example(example: Mapping[str, Json]) -> Iterator[InputField]:
@@ -157,7 +150,7 @@ def input_in(form: FormData, metadata: Mapping[str, Json]) -> Json:
         data = {} if text is None else json_field(text, "input")
     else:
         data = dict(_given(form, fields))
-    found = faults(_schema(metadata), data)
+    found = faults(input_schema(metadata), data)
     if found:
         raise AslError(f"the input does not fit the schema of the document: {found}")
     return data
