@@ -12,20 +12,18 @@ Each page is one story: its blocks run in order, in a copy of the repository's d
 
 import ast
 import json
-import os
 import re
 import runpy
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from asl.core.document import read_value
+from tests.markdown import blocks, check_console, prose, shows, write_programs
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {
@@ -37,48 +35,15 @@ PAGES = {
         ROOT / "conformance" / "README.md",
         ROOT / "schemas" / "README.md",
         *sorted((ROOT / "docs").rglob("*.md")),
+        *sorted((ROOT / "examples").rglob("*.md")),
     )
 }
 RULES = runpy.run_path(str(Path(__file__).with_name("rules_page.py")))
 LANGUAGES = {"python", "console", "json", "yaml", "text", "sh"}
-FENCE = re.compile(r"^( *)```(.*)$")
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
-PATH = re.compile(r"`((?:asl|docs|tests|schemas|conformance|benchmarks)/[\w./-]+)`")
+PATH = re.compile(r"`((?:asl|docs|examples|tests|schemas|conformance|benchmarks)/[\w./-]+)`")
 
 every_page = pytest.mark.parametrize("page", PAGES)
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A fenced block: its language, the name to save it under, its text, and its first line."""
-
-    language: str
-    name: str | None
-    text: str
-    line: int
-
-
-def blocks(page: str) -> Iterator[Block]:
-    """Yield the fenced blocks of a page."""
-    opened: tuple[str, str, int] | None = None
-    body: list[str] = []
-    for number, line in enumerate(PAGES[page].read_text(encoding="utf-8").splitlines(), 1):
-        fence = FENCE.match(line)
-        if opened is None and fence is not None:
-            opened, body = (fence[1], fence[2], number + 1), []
-        elif opened is not None and fence is not None and not fence[2]:
-            language, _, name = opened[1].partition(" ")
-            yield Block(language, name or None, "\n".join(body) + "\n", opened[2])
-            opened = None
-        elif opened is not None:
-            body.append(line.removeprefix(opened[0]))
-    assert opened is None, f"{page}:{opened[2] if opened else 0}: the block is never closed"
-
-
-def prose(page: str) -> str:
-    """Return a page without its fenced blocks."""
-    text = PAGES[page].read_text(encoding="utf-8")
-    return re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
 # Form --------------------------------------------------------------------------------------------
@@ -87,7 +52,7 @@ def prose(page: str) -> str:
 @every_page
 def test_every_block_says_what_it_is(page: str) -> None:
     """A block is run, parsed or marked as prose; nothing is skipped in silence."""
-    for block in blocks(page):
+    for block in blocks(PAGES[page]):
         assert block.language in LANGUAGES, f"{page}:{block.line}: ```{block.language}"
         assert block.language != "sh" or page == "README.md", f"{page}:{block.line}"
 
@@ -95,7 +60,7 @@ def test_every_block_says_what_it_is(page: str) -> None:
 @every_page
 def test_data_parses(page: str) -> None:
     """Each block of JSON or YAML is one value, or one to a line."""
-    for block in blocks(page):
+    for block in blocks(PAGES[page]):
         if block.language == "yaml":
             read_value(block.text.encode(), format="yaml")
         elif block.language == "json":
@@ -109,7 +74,7 @@ def test_data_parses(page: str) -> None:
 @every_page
 def test_links_lead_somewhere(page: str) -> None:
     """Every relative link names a file, and a heading of that file if it names one."""
-    for target in LINK.findall(prose(page)):
+    for target in LINK.findall(prose(PAGES[page])):
         if "://" in target or target.startswith("mailto:"):
             continue
         name, _, anchor = target.partition("#")
@@ -129,7 +94,7 @@ def anchors(path: Path) -> set[str]:
 @every_page
 def test_paths_exist(page: str) -> None:
     """A file or folder of the project that a page mentions is there."""
-    for path in PATH.findall(prose(page)):
+    for path in PATH.findall(prose(PAGES[page])):
         assert (ROOT / path).exists(), f"{page}: {path}"
 
 
@@ -140,7 +105,7 @@ def test_pages_are_reachable(page: str) -> None:
         (PAGES[other].parent / target.partition("#")[0]).resolve()
         for other in PAGES
         if other != page
-        for target in LINK.findall(prose(other))
+        for target in LINK.findall(prose(PAGES[other]))
         if not target.startswith("#")
     }
     here = PAGES[page].resolve()
@@ -186,15 +151,9 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     shutil.copytree(ROOT / "docs", place / "docs")
     for folder in ("conformance", "schemas"):
         (place / folder).symlink_to(ROOT / folder)
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for name, arguments in (("asl", "-m asl"), ("python", "")):
-        program = programs / name
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
-        program.chmod(0o755)
     monkeypatch.chdir(place)
     monkeypatch.syspath_prepend(str(place))
-    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", write_programs(tmp_path / "bin"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     yield place
     for name, module in list(sys.modules.items()):
@@ -202,11 +161,11 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
             del sys.modules[name]
 
 
-@every_page
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.startswith("examples/")])
 def test_blocks_run(page: str, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every block of Python runs, and every command prints what the page says."""
     namespace: dict[str, Any] = {"__name__": "__page__"}
-    for block in blocks(page):
+    for block in blocks(PAGES[page]):
         where = f"{page}:{block.line}"
         if block.name is not None:
             target = workplace / block.name
@@ -222,39 +181,6 @@ def test_blocks_run(page: str, workplace: Path, monkeypatch: pytest.MonkeyPatch)
             exec(code, namespace)
         elif block.language == "console":
             check_console(block, where)
-
-
-def check_console(block: Block, where: str) -> None:
-    """Run the commands of a block one after the other and compare their output."""
-    parts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
-    assert not parts[0].strip(), f"{where}: a console block begins with a command"
-    code = 0
-    for part in parts[1:]:
-        command, _, expected = part.partition("\n")
-        while command.endswith("\\"):
-            more, _, expected = expected.partition("\n")
-            command = command[:-1] + more.removeprefix("> ").strip()
-        done = subprocess.run(
-            ["sh", "-c", f"(exit {code})\n{command}"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        code = done.returncode
-        assert shows(expected, done.stdout), f"{where}: $ {command}\n{done.stdout}"
-
-
-def shows(expected: str, found: str) -> bool:
-    """Whether the output is what a page shows, apart from what `...` stands for."""
-    lines = [
-        "(?:.*\n)*?" if line == "..." else re.escape(line.rstrip()).replace(r"\.\.\.", ".*") + "\n"
-        for line in expected.rstrip().splitlines()
-    ]
-    shown = "".join(line.rstrip() + "\n" for line in found.rstrip().splitlines())
-    return re.fullmatch("".join(lines), shown) is not None
 
 
 def test_shows_is_exact() -> None:

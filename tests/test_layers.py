@@ -21,7 +21,8 @@ TOP = {
     *(".ci", ".github", ".gitignore", ".pre-commit-hooks.yaml"),
     *("CHANGELOG.md", "LICENSE", "README.md"),
     *("CONTRIBUTING.md", "mkdocs.yml"),
-    *("asl", "benchmarks", "conformance", "deploy", "docs", "pyproject.toml", "schemas", "tests"),
+    *("asl", "benchmarks", "conformance", "deploy", "docs", "examples", "pyproject.toml"),
+    *("schemas", "tests"),
 }
 LAYERS = {
     "asl.core": 0,

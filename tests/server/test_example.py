@@ -10,7 +10,7 @@ import pytest
 
 from tests.server.browser import browser_page
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "web" / "app.py"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "article-approval" / "app.py"
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     from asl.service.server import serving
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # the folder is packaged
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # the folder is in the repository
     spec = importlib.util.spec_from_file_location("example_app", EXAMPLE)
     assert spec is not None
     assert spec.loader is not None

@@ -1,48 +1,41 @@
 """A page that starts a workflow, shows what its agent writes, and asks before it is published.
 
-    pip install 'agent-state-language[server]'
-    uvicorn app:web
+uvicorn app:web
 """
 
-import asyncio
 import json
 from pathlib import Path
 
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
 
-import asl
 import asl.server
+from asl.agents.file import load_bindings
 
+FOLDER = Path(__file__).parent
+DOCUMENT = (FOLDER / "article.asl.json").read_text(encoding="utf-8")
+AGENTS = load_bindings(FOLDER / "article.agents.yaml").agents
 
-async def write(parameters: dict, call: asl.Call) -> dict:
-    """Stand for a model: it answers word by word."""
-    for word in f"Dear reader, this is about {parameters['topic']}.".split():
-        call.report_chunk(f"{word} ")
-        await asyncio.sleep(0.2)
-    return {"text": f"A text about {parameters['topic']}."}
-
-
-service = asl.server.app("articles.db", agents={"Writer": write}, local=True)
+service = asl.server.app("articles.db", agents=AGENTS, local=True)
 web = FastAPI(lifespan=service.lifespan)
 web.mount("/workflows", service)
-DOCUMENT = Path(__file__).with_name("article.asl.json").read_text(encoding="utf-8")
 
 PAGE = """<!doctype html><title>Article</title>
-<form id=start><input id=topic value=bridges> <button>Write</button></form>
+<style>body { font: 1.1rem sans-serif; margin: 2rem } #text { min-height: 3rem }</style>
+<form id=start>Write about <input id=topic value=bridges> <button>Write</button></form>
 <p id=text></p> <p id=ask></p>
 <script>
 const api = "/workflows/api/v1", $ = id => document.getElementById(id)
 const post = (path, body) => fetch(api + path, {method: "POST", body: JSON.stringify(body),
   headers: {"Content-Type": "application/json"}}).then(answer => answer.json())
 $("start").onsubmit = async event => {
-  event.preventDefault(); $("text").textContent = ""
+  event.preventDefault(); $("text").textContent = $("ask").textContent = ""
   const run = await post("/executions", {text: DOCUMENT, input: {topic: $("topic").value}})
   const live = new EventSource(`${api}/executions/${run.id}/stream`)
   live.addEventListener("StreamChunk", e => $("text").append(JSON.parse(e.data).details.chunk))
   live.addEventListener("ApprovalRequested", async () => {
     const {requests} = await fetch(`${api}/requests?execution=${run.id}`).then(a => a.json())
-    $("ask").replaceChildren(...requests[0].options.map(option => {
+    $("ask").replaceChildren("Publish this text? ", ...requests[0].options.map(option => {
       const button = Object.assign(document.createElement("button"), {textContent: option})
       button.onclick = () => post(`/requests/${requests[0].id}/answer`, {approval: option})
       return button
