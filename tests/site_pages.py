@@ -20,7 +20,7 @@ SITE = Path(__file__).resolve().parents[1] / "build" / "site"
 PAGES = (
     *("index.html", "contents.html", "cli.html", "rules.html", "changelog.html"),
     *("reference/rules/V-TOP-03.html", "reference/fields/states-Map.html"),
-    *("reference/commands.html", "reference/functions.html"),
+    *("reference/commands.html", "reference/functions.html", "tutorials/operations.html"),
 )
 """Pages of every kind."""
 PHONE = {"width": 390, "height": 844}

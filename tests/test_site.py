@@ -128,7 +128,7 @@ def test_playground_checks_and_draws(browser: SimpleNamespace) -> None:
     ("agents", "input", "expected"),
     [
         ("", "{", {"problem"}),
-        ("[1]", "", {"problem"}),
+        ("[1]", "", {"diagnostics"}),
         ("a: [", "", {"diagnostics"}),
     ],
 )

@@ -9,15 +9,19 @@ import json
 from asyncio.events import _set_running_loop
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import asl
-from asl.core.document import read_value
+from asl.agents.file import load_bindings
 from asl.core.render.formats import diagnostic_to_json
 
 START = 1_704_067_200.0
 """Time at which a run begins, 2024-01-01T00:00:00Z, as on the virtual clock."""
 SECTIONS = ("agents", "resources", "mocks", "tools")
+AGENTS = "agents.yaml"
+"""Name of the agents file in diagnostics."""
 MAX_EVENTS = 500
 """Events that the page shows of a run."""
 
@@ -99,11 +103,11 @@ def bindings_in(text: str) -> Mapping[str, Any]:
     """Return the bindings in the text of an agents file, in YAML or JSON."""
     if not text.strip():
         return {}
-    found = read_value(text.encode(), format="yaml").value
-    if not isinstance(found, dict):
-        raise asl.AslError("the agents must be an object: names with their scripts")
-    sections = {name: found[name] for name in SECTIONS if name in found}
-    return sections or {"agents": found}
+    with TemporaryDirectory() as folder:
+        path = Path(folder, AGENTS)
+        path.write_text(text, encoding="utf-8")
+        found = load_bindings(path)
+    return {name: getattr(found, name) for name in SECTIONS}
 
 
 CALLS: Mapping[str, Callable[..., dict[str, Any]]] = {"check": check, "graph": graph, "run": run}

@@ -37,19 +37,20 @@ function ask(call, input) {
   return new Promise((resolve) => (waiting = resolve));
 }
 
-function select(line, column) {
-  const lines = field.document.value.split("\n");
+function select(area, line, column) {
+  const lines = area.value.split("\n");
   const at = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, 0) + column - 1;
-  field.document.focus();
-  field.document.setSelectionRange(at, at + lines[line - 1].length - column + 1);
-  field.document.scrollTop = (line - 4) * parseFloat(getComputedStyle(field.document).lineHeight);
+  area.focus();
+  area.setSelectionRange(at, at + lines[line - 1].length - column + 1);
+  area.scrollTop = (line - 4) * parseFloat(getComputedStyle(area).lineHeight);
 }
 
-function finding({ severity, code, message, hint, line, column }) {
+function finding({ severity, code, message, hint, file, line, column }) {
   const item = element("li");
-  const place = line === null ? "" : `${line}:${column} `;
+  const area = file?.endsWith("agents.yaml") ? field.agents : field.document;
+  const place = line === null ? "" : `${area.name} ${line}:${column} `;
   const jump = element("button", `${place}${severity}`, { type: "button", className: severity });
-  if (line !== null) jump.onclick = () => select(line, column);
+  if (line !== null) jump.onclick = () => select(area, line, column);
   item.append(jump, " ", element("a", code, { href: `reference/rules/${code}.html` }), ` ${message}`);
   if (hint) item.append(element("small", `hint: ${hint}`));
   return item;
