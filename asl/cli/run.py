@@ -174,7 +174,10 @@ def run_command(
     if synchronous is not None and store_file is None:
         raise click.UsageError("--synchronous needs --store")
     if detach and store_file is None:
-        raise click.UsageError("--detach needs --store: a worker of the store runs the execution")
+        raise click.UsageError(
+            "--detach needs --store, whose worker runs the execution; without FILE it is the store "
+            "in $ASL_STORE or the user's store"
+        )
     if detach and (as_json or events or history or record or trace):
         raise click.UsageError(
             "--detach cannot be combined with --json, --events, --history, --record or --trace: "

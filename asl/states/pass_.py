@@ -17,7 +17,8 @@ def compile_pass(compiler: Compiler, step: Step) -> None:
     One with a memory reaches the world.
     """
     if "Memory" in compiler.state:
-        step.work, step.finish = _remembering(compiler), compiler.finish()
+        step.work, finish = _remembering(compiler), compiler.finish()
+        step.finish = finish if finish is None or not compiler.jsonata else _from_result(finish)
         return
     if "Result" in compiler.state:
         result = compiler.state["Result"]
@@ -31,6 +32,11 @@ def compile_pass(compiler: Compiler, step: Step) -> None:
 
 def _literal(result: Json, finish: Finish | None) -> Evaluate:
     return constant(result) if finish is None else lambda data, frame: finish(data, result, frame)
+
+
+def _from_result(finish: Finish) -> Finish:
+    """Return a *finish* in JSONata whose input is the result of `_remembering`."""
+    return lambda raw, result, frame: finish(result, result, frame)
 
 
 def _remembering(compiler: Compiler) -> Work:
