@@ -1,6 +1,7 @@
 """`asl lsp`: the language server for editors."""
 
 import os
+import sys
 from pathlib import Path
 from time import monotonic
 
@@ -33,7 +34,9 @@ def lsp_command() -> Exit:
     require_extra("pygls", "editor", "'asl lsp'")
     from asl.editor.server import create_server
 
-    create_server(_ProjectCache().find).start_io()
+    # pygls closes what it writes to; standard output is flushed when the command ends.
+    output = open(os.dup(sys.stdout.fileno()), "wb")  # noqa: SIM115
+    create_server(_ProjectCache().find).start_io(stdout=output)
     return Exit.OK
 
 

@@ -1,6 +1,8 @@
 """The language server, by a client over stdio."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from textwrap import indent
@@ -267,3 +269,22 @@ def test_lenses_and_drawing(tmp_path: Path) -> None:
         assert drawn.message == "the document is not open"
 
     in_editor(tmp_path, use)
+
+
+def test_server_ends_without_an_error() -> None:
+    """After `shutdown` and `exit` it exits with 0."""
+    messages = (
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}},
+        {"jsonrpc": "2.0", "id": 2, "method": "shutdown"},
+        {"jsonrpc": "2.0", "method": "exit"},
+    )
+    texts = [json.dumps(each) for each in messages]
+    done = subprocess.run(
+        [sys.executable, "-m", "asl", "lsp"],
+        input="".join(f"Content-Length: {len(each)}\r\n\r\n{each}" for each in texts),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
