@@ -22,7 +22,7 @@ TOP = {
     *("CHANGELOG.md", "LICENSE", "README.md"),
     *("CONTRIBUTING.md", "mkdocs.yml"),
     *("asl", "benchmarks", "conformance", "deploy", "docs", "examples", "pyproject.toml"),
-    *("schemas", "tests"),
+    *("editors", "schemas", "tests"),
 }
 LAYERS = {
     "asl.core": 0,
