@@ -18,9 +18,10 @@ from playwright.sync_api import Page, sync_playwright
 
 SITE = Path(__file__).resolve().parents[1] / "build" / "site"
 PAGES = (
-    *("index.html", "contents.html", "cli.html", "rules.html", "changelog.html"),
+    *("index.html", "contents.html", "cli.html", "rules.html", "CHANGELOG.html"),
     *("reference/rules/V-TOP-03.html", "reference/fields/states-Map.html"),
     *("reference/commands.html", "reference/functions.html", "tutorials/operations.html"),
+    "examples/index.html",
 )
 """Pages of every kind."""
 PHONE = {"width": 390, "height": 844}

@@ -64,12 +64,13 @@ def hooks(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     [
         ("states/map.md", "[a](../rules.md#map)", "[a](../rules.md#map)"),
         ("states/map.md", "[a](README.md)", "[a](README.md)"),
-        ("dialects/flujo.md", "[a](../../CONTRIBUTING.md)", "[a](../contributing.md)"),
-        ("contributing.md", "[a](docs/README.md#notes)", "[a](contents.md#notes)"),
-        ("contributing.md", "[a](docs/states/map.md)", "[a](states/map.md)"),
-        ("conformance/index.md", "[a](../docs/templates.md)", "[a](../templates.md)"),
+        ("dialects/flujo.md", "[a](../../CONTRIBUTING.md)", "[a](../CONTRIBUTING.md)"),
+        ("CONTRIBUTING.md", "[a](docs/README.md#notes)", "[a](contents.md#notes)"),
+        ("CONTRIBUTING.md", "[a](docs/states/map.md)", "[a](states/map.md)"),
+        ("conformance/README.md", "[a](../docs/templates.md)", "[a](../templates.md)"),
         ("index.md", "[a](asl/py.typed)", "[a](asl/py.typed)"),
         ("index.md", "[a](#here) [b](https://c.example)", "[a](#here) [b](https://c.example)"),
+        ("index.md", "[a](conformance)", "[a](conformance/README.md)"),
         ("functions.md", "[a folder](examples/functions)", "a folder"),
     ],
 )

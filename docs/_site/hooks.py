@@ -12,18 +12,9 @@ from playground_assets import ARCHIVE, MARK, PYODIDE, app, playground_files, pyt
 from reference import reference_pages
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {
-    "index.md": "README.md",
-    "contents.md": "docs/README.md",
-    "contributing.md": "CONTRIBUTING.md",
-    "changelog.md": "CHANGELOG.md",
-    **{
-        f"{posixpath.dirname(each)}/index.md": each
-        for pattern in ("conformance/README.md", "schemas/README.md", "examples/**/README.md")
-        for each in sorted(found.relative_to(ROOT).as_posix() for found in ROOT.glob(pattern))
-    },
-}
-"""Pages of the site whose sources are elsewhere in the project."""
+MOVED = {"README.md": "index.md", "docs/README.md": "contents.md"}
+"""Places on the site of pages that are not where they are in the project, or below `docs`."""
+SOURCES = {place: source for source, place in MOVED.items()}
 
 FENCED = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 NAMED_FENCE = re.compile(r"^( *```\w+) (\S+)$", re.MULTILINE)
@@ -32,45 +23,47 @@ LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Add the examples to the navigation, and to a site of mike the selector of versions."""
-    examples = [each for each in PAGES if each.startswith("examples/")]
+    examples = sorted(ROOT.glob("examples/**/README.md"))
     if examples:
-        config.nav.insert(2, {"Examples": examples})
+        pages = [each.relative_to(ROOT).as_posix() for each in examples]
+        config.nav.insert(2, {"Examples": pages})
     if "MIKE_DOCS_VERSION" in os.environ:
         config.extra["version"] = {"provider": "mike"}
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages from outside `docs`, the files that pages link to, and the reference."""
+    """Add the pages and files outside `docs` that pages link to, the reference, the playground."""
     files.remove(files.src_uris["README.md"])
-    copied = {**PAGES, **{place_on_site(each): each for each in linked_files(files)}}
-    for target, source in copied.items():
-        files.append(File.generated(config, target, abs_src_path=str(ROOT / source)))
-    for target, path in playground_files():
-        files.append(File.generated(config, target, abs_src_path=str(path)))
+    pages = (f"docs/{each.src_uri}" for each in files.documentation_pages())
+    schemas = (path.relative_to(ROOT).as_posix() for path in ROOT.glob("schemas/**/*.schema.json"))
+    copied = {place_on_site(each): str(ROOT / each) for each in {*outside({*pages}), *schemas}}
+    copied |= {place: str(path) for place, path in playground_files()}
+    for place, path in copied.items():
+        files.append(File.generated(config, place, abs_src_path=path))
     if PYODIDE.is_dir():
         files.append(File.generated(config, ARCHIVE, content=python_archive()))
-    for target, text in reference_pages():
-        if target in files.src_uris:
-            files.remove(files.src_uris[target])
-        files.append(File.generated(config, target, content=text))
+    for place, text in reference_pages():
+        if place in files.src_uris:
+            files.remove(files.src_uris[place])
+        files.append(File.generated(config, place, content=text))
     return files
 
 
-def linked_files(files: Files) -> set[str]:
-    """Return the files outside `docs` that a page links to, and all schemas."""
-    sources = {*PAGES.values(), *(f"docs/{each.src_uri}" for each in files.documentation_pages())}
-    links = {
-        resolve_link(source, found[2])
-        for source in sources
-        for found in LINK.finditer((ROOT / source).read_text(encoding="utf-8"))
-    }
-    schemas = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("schemas/**/*.schema.json")}
-    return schemas | {
-        link
-        for link in links - {*PAGES.values()}
-        if not link.startswith("docs/") and (ROOT / link).is_file()
-    }
+def outside(pages: set[str]) -> set[str]:
+    """Return the files outside `docs` that pages link to, directly or by pages outside."""
+    found = {*MOVED}
+    todo = pages | found
+    while todo:
+        page = todo.pop()
+        for link in LINK.finditer((ROOT / page).read_text(encoding="utf-8")):
+            target = resolve_link(page, link[2])
+            is_file = target not in found and (ROOT / target).is_file()
+            if is_file and not target.startswith("docs/"):
+                found.add(target)
+                if target.endswith(".md"):
+                    todo.add(target)
+    return found
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -84,29 +77,29 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return text.replace(MARK, app())
 
 
-def with_site_links(text: str, page: str) -> str:
+def with_site_links(text: str, place: str) -> str:
     """Return the text of a page with links that are right on the site."""
-    source = PAGES.get(page, f"docs/{page}")
+    is_outside = (ROOT / place).is_file() and not (ROOT / "docs" / place).is_file()
+    source = SOURCES.get(place, place if is_outside else f"docs/{place}")
 
     def link(found: re.Match[str]) -> str:
         text, target, anchor = found.groups(default="")
         target = resolve_link(source, target)
-        if (ROOT / target).is_dir() and place_on_site(target) == target.removeprefix("docs/"):
+        if (ROOT / target).is_dir():
             return text  # a folder without a page
-        target = posixpath.relpath(place_on_site(target), posixpath.dirname(page) or ".")
+        target = posixpath.relpath(place_on_site(target), posixpath.dirname(place) or ".")
         return f"[{text}]({target}{anchor})"
 
     return LINK.sub(link, text)
 
 
 def resolve_link(source: str, link: str) -> str:
-    """Return the path of the file that a link in a file of the project names."""
-    return posixpath.normpath(posixpath.join(posixpath.dirname(source), link))
+    """Return the path of the file that a link in a page names; of a folder it is its README."""
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(source), link))
+    readme = f"{target}/README.md"
+    return readme if (ROOT / readme).is_file() else target
 
 
 def place_on_site(source: str) -> str:
-    """Return the path on the site of a file or folder of the project."""
-    for target, page in PAGES.items():
-        if source in (page, posixpath.dirname(page) or page):
-            return target
-    return source.removeprefix("docs/")
+    """Return the path on the site of a file of the project."""
+    return MOVED.get(source, source.removeprefix("docs/"))

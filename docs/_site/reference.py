@@ -107,8 +107,7 @@ def _state_facts(name: str) -> str:
         "runs them concurrently": kind.concurrent,
         "takes a budget of its own": kind.budgeted,
     }
-    text = "; ".join(fact for fact, holds in facts.items() if holds)
-    return f"{text[0].upper()}{text[1:]}.\n"
+    return _sentence("; ".join(fact for fact, holds in facts.items() if holds)) + "\n"
 
 
 def _rows(fields: Mapping[str, Any], required: Sequence[str], prefix: str = "") -> Iterator[str]:
@@ -122,7 +121,7 @@ def _rows(fields: Mapping[str, Any], required: Sequence[str], prefix: str = "") 
         rule = field.get("x-rule")
         about = [
             _plain(field.get("description", "")),
-            f"*{', '.join(marks).capitalize()}.*" if marks else "",
+            f"*{_sentence(', '.join(marks))}*" if marks else "",
             f"[{rule}](../rules/{rule}.md)" if rule else "",
         ]
         row = (f"`{prefix}{name}`", _type_of(field), " ".join(filter(None, about)))
@@ -203,6 +202,10 @@ def _api_pages() -> Iterator[tuple[str, str]]:
 
 
 # Text --------------------------------------------------------------------------------------------
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _plain(text: str) -> str:
