@@ -115,6 +115,8 @@ class RemoteAgent(Agent):
             Suspension: The next run of the workflow makes the call.
         """
         assert call is not None
+        if call.options is not None and call.options.start is None:
+            call.options.start = call.performer.now()  # further calls of the attempt have the rest
         message = write_call(self._target, payload, call)
         check_size(compact(message), f"the input of {self._target.name!r}")
         while True:

@@ -25,7 +25,7 @@ from asl.temporal.payloads import SLICE, SliceMessage, pack, unpack
 from asl.temporal.remote import CallGate
 from asl.temporal.sizes import check_length
 from asl.temporal.slices import read_item
-from asl.temporal.workflow_store import WorkflowClock, WorkflowStore
+from asl.temporal.workflow_store import SHORTEST, WorkflowClock, WorkflowStore
 
 __all__ = ["SliceWorkflow"]
 
@@ -134,7 +134,7 @@ class _Child:
 
     async def _wait(self, seconds: float | None) -> None:
         """Return after a time, or when the workflow leaves its run."""
-        timeout = None if seconds is None else timedelta(seconds=seconds)
+        timeout = None if seconds is None else timedelta(seconds=max(SHORTEST, seconds))
         with suppress(TimeoutError):
             await workflow.wait_condition(self._gate.is_leaving, timeout=timeout)
 

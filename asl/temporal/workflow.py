@@ -42,7 +42,7 @@ from asl.temporal.payloads import (
 from asl.temporal.remote import CallGate, RemoteNotifier, send_remotely
 from asl.temporal.sizes import check_length, check_size
 from asl.temporal.slices import Slicer
-from asl.temporal.workflow_store import WorkflowClock, WorkflowStore
+from asl.temporal.workflow_store import SHORTEST, WorkflowClock, WorkflowStore
 
 __all__ = ["ExecutionWorkflow"]
 
@@ -191,7 +191,7 @@ class ExecutionWorkflow:
         self._open_ids = [*ids, *(each["taskToken"] for each in result.pending_callbacks)]
         self._claim = None
         seconds = self.store.seconds_until_due(self.name, result)
-        timeout = None if seconds is None else timedelta(seconds=seconds)
+        timeout = None if seconds is None else timedelta(seconds=max(SHORTEST, seconds))
         with suppress(asyncio.TimeoutError):
             await workflow.wait_condition(
                 lambda: self._changes != seen or self._is_leaving(), timeout=timeout

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from asyncio import AbstractEventLoop
 from datetime import datetime
+from typing import Final
 from zlib import crc32
 
 from temporalio import workflow
@@ -23,13 +24,16 @@ from asl.executions.executor import Executor
 from asl.executions.store import Store
 from asl.program import Program
 from asl.stores.deletion import delete_executions
-from asl.stores.executions import ExecutionOrigin, StoredExecution, numbers_below
+from asl.stores.executions import ENDED, ExecutionOrigin, StoredExecution, numbers_below
 from asl.stores.memory import MemoryBackend, MemoryConnection
 from asl.stores.session import Session, ThreadSessions
 from asl.stores.transfer import with_briefs
 from asl.temporal.payloads import StartMessage, unpack
 
-__all__ = ["WorkflowClock", "WorkflowStore", "execution_number"]
+__all__ = ["SHORTEST", "WorkflowClock", "WorkflowStore", "execution_number"]
+
+SHORTEST: Final = 0.001
+"""Seconds that a workflow waits at least: without a timer its time stands still."""
 
 
 class WorkflowClock:
@@ -140,8 +144,12 @@ class WorkflowStore(Store):
         return content
 
     def seconds_until_due(self, name: str, result: Result) -> float | None:
-        """Return the seconds until a paused execution has to continue, None for no time."""
-        times = [each for each in (result.wake, self.get(name).wake) if each is not None]
+        """Return the seconds until a paused execution or a child of it has to continue, None for
+        no time.
+        """
+        open_ones = (self.get(name), *self.descendants(name))
+        wakes = [each.wake for each in open_ones if each.status not in ENDED]
+        times = [each for each in (result.wake, *wakes) if each is not None]
         return max(0.0, min(times) - self.clock.now()) if times else None
 
     @property

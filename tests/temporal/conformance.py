@@ -71,8 +71,10 @@ EXCEPTIONS: Final[Mapping[str, str]] = {
     r"budget/.*(pool|release)": "pools are not supported",
 }
 """Patterns of the ids of cases that end otherwise on Temporal, with the reason."""
-LIMIT: Final = 20.0
+LIMIT: Final = 8.0
 """Real seconds of a case."""
+CLOSING: Final = 2.0
+"""Real seconds in which a worker stops unless a call hangs."""
 CACHE: Final = Path(__file__).parents[2] / ".pytest_cache/d/cases"
 """The parsed cases of earlier test runs."""
 QUEUE: Final = "cases"
@@ -134,7 +136,7 @@ class CaseWorkflow(ExecutionWorkflow):
             )
             due = self.result.wake
             if due is None and not self.result.pending:
-                due = self.store.get(self.name).wake
+                due = self.store.seconds_until_due(self.name, self.result)
             if self.result.status != "PAUSED" or due is None:
                 return self.result
             await self._wait(self._changes, self.result)
@@ -171,6 +173,8 @@ class Calls(AgentActivities):
     def __init__(self, env: WorkflowEnvironment) -> None:
         super().__init__({})
         self._env = env
+        self._sleeps: dict[asyncio.Task[None], float] = {}
+        """Sleeps of the server for calls, with their seconds."""
         self.sent: dict[str, Json] = {}
         self.buckets: dict[str, dict[str, str]] = {}
 
@@ -202,9 +206,19 @@ class Calls(AgentActivities):
             return Driver(clock).drive(self.execution(message, clock, in_event_loop=False))
 
         result = await asyncio.to_thread(run)
-        if clock.elapsed:
-            await self._env.sleep(clock.elapsed)
+        if clock.elapsed:  # a request that is cancelled would stop the server's time
+            sleep = asyncio.create_task(self._env.sleep(clock.elapsed))
+            self._sleeps[sleep] = clock.elapsed
+            await asyncio.shield(sleep)
         return result
+
+    async def end(self) -> None:
+        """Return when no call of the case goes on."""
+        going_on = [each for task, each in self._sleeps.items() if not task.done()]
+        if going_on:
+            await self._env.sleep(max(going_on))
+            await asyncio.wait(self._sleeps)
+        self._sleeps.clear()
 
 
 def _scripted(scripts: Mapping[str, Json]) -> dict[str, ScriptedAgent]:
@@ -289,7 +303,7 @@ async def _working(env: WorkflowEnvironment) -> AsyncIterator[Calls]:
         yield calls
     finally:
         stopping = asyncio.create_task(worker.shutdown())
-        await asyncio.wait([stopping], timeout=LIMIT)  # a call may hang
+        await asyncio.wait([stopping], timeout=CLOSING)
         running.cancel()
 
 
@@ -333,6 +347,7 @@ async def _executed(env: WorkflowEnvironment, calls: Calls, case: Case) -> dict[
     )
     with suppress(WorkflowFailureError):  # its failure is data
         await handle.result()
+    await calls.end()
     flow = current.flows[0]
     if flow.result is None:
         return {"crash": "the workflow was refused"}
@@ -404,15 +419,20 @@ def main(pattern: str = "") -> int:
     if CACHE.exists():
         os.environ.setdefault(SHARED, str(CACHE))
 
+    seen = list[CaseResult]()
+
     def show(result: CaseResult) -> None:
+        seen.append(result)
+        if len(seen) % 100 == 0:
+            print(f"{len(seen)} cases, {perf_counter() - began:.0f} s", flush=True)
         if result.outcome == "failed":
             place = result.case.file.rpartition("/")[2]
             print(result.case.id, place, *result.reasons[:2], sep="\n    ", flush=True)
 
     began = perf_counter()
-    results = asyncio.run(run_cases(executable(pattern), show))
-    failed = [each for each in results if each.outcome == "failed"]
-    print(f"{len(results) - len(failed)} of {len(results)} right, {perf_counter() - began:.0f} s")
+    asyncio.run(run_cases(executable(pattern), show))
+    failed = [each for each in seen if each.outcome == "failed"]
+    print(f"{len(seen) - len(failed)} of {len(seen)} right, {perf_counter() - began:.0f} s")
     return bool(failed)
 
 
