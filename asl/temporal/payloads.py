@@ -7,10 +7,9 @@ text: converters of Temporal sort the keys of objects.
 from __future__ import annotations
 
 import base64
+import json
 import zlib
 from typing import Final, NotRequired, TypedDict
-
-import orjson
 
 from asl.core.values import Json, compact
 from asl.program import Program
@@ -289,11 +288,12 @@ def start_message(
 
 def pack(value: Json) -> str:
     """Return JSON as compressed text."""
-    data = orjson.dumps(value)
+    data = compact(value).encode()
     level = 6 if len(data) < LARGE else 1
     return base64.b64encode(zlib.compress(data, level)).decode()
 
 
 def unpack(text: str) -> Json:
     """Return the JSON of a compressed text."""
-    return orjson.loads(zlib.decompress(base64.b64decode(text)))
+    found: Json = json.loads(zlib.decompress(base64.b64decode(text)))  # integers of any size
+    return found

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
-from asyncio import Semaphore
+from asyncio import CancelledError, Semaphore
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final, Unpack
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, TimeoutType
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    TimeoutError,
+    TimeoutType,
+    is_cancelled_exception,
+)
 
 from asl.core.errors import AslError, StateError, mark_usage_unknown
 from asl.core.values import Json, compact
@@ -37,7 +43,7 @@ from asl.temporal.payloads import (
     MemoryMessage,
     NoticeMessage,
 )
-from asl.temporal.sizes import MAX_SIZE, check_size
+from asl.temporal.sizes import MAX_SIZE, check_length
 
 __all__ = [
     "REMOTE_SERVICES",
@@ -68,6 +74,21 @@ LOOK: Final = timedelta(seconds=10)
 """Time in which a worker says whether it has a binding."""
 LATEST: Final = timedelta(minutes=1)
 """Longest time between two searches for a worker with a binding."""
+
+
+async def _execute(activity: str, argument: str, **options: Unpack[workflow.ActivityConfig]) -> Any:
+    """Perform an activity and return its result.
+
+    Raises:
+        ActivityError: It failed.
+        CancelledError: It was cancelled here.
+    """
+    try:
+        return await workflow.execute_activity(activity, argument, **options)
+    except ActivityError as error:
+        if is_cancelled_exception(error):
+            raise CancelledError from None
+        raise
 
 
 class CallGate:
@@ -118,7 +139,7 @@ class RemoteAgent(Agent):
         if call.options is not None and call.options.start is None:
             call.options.start = call.performer.now()  # further calls of the attempt have the rest
         message = write_call(self._target, payload, call)
-        check_size(compact(message), f"the input of {self._target.name!r}")
+        check_length(compact(message), f"the input of {self._target.name!r}")
         while True:
             try:
                 async with self._gate:
@@ -135,7 +156,7 @@ class RemoteAgent(Agent):
 
     async def _performed(self, message: CallMessage) -> str:
         timeout = message["options"].get("timeout")
-        outcome: str = await workflow.execute_activity(
+        outcome: str = await _execute(
             CALL,
             compact(message),
             task_queue=self._queue,
@@ -153,7 +174,7 @@ class RemoteAgent(Agent):
 
     async def _await_binding(self, message: CallMessage) -> None:
         """Return when a worker has the binding of a call; the server looks for it."""
-        await workflow.execute_activity(
+        await _execute(
             BINDING,
             compact(message),
             task_queue=self._queue,
@@ -195,7 +216,7 @@ class RemoteService(Agent):
         assert call is not None
         message = self._write(payload, call.at, call.performer.now())
         try:
-            found: str = await workflow.execute_activity(
+            found: str = await _execute(
                 self._activity,
                 compact(message),
                 start_to_close_timeout=SERVICE_TIMEOUT,
@@ -263,7 +284,7 @@ class RemoteNotifier:
             return
         message = NoticeMessage(kind=kind, request=request, details=details)
         try:
-            self._has_channels = await workflow.execute_activity(
+            self._has_channels = await _execute(
                 NOTIFY,
                 compact(message),
                 start_to_close_timeout=SERVICE_TIMEOUT,
@@ -278,7 +299,7 @@ class RemoteNotifier:
 async def send_remotely(events: list[Json]) -> None:
     """Send events to their channels by the sinks of a worker; without confirmation."""
     with suppress(ActivityError):
-        await workflow.execute_activity(
+        await _execute(
             SEND,
             compact(events),
             start_to_close_timeout=SERVICE_TIMEOUT,

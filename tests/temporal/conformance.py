@@ -37,6 +37,7 @@ from asl.core.errors import ExpressionFault
 from asl.core.values import Json, is_number
 from asl.dialects import load
 from asl.dialects.registry import BUILT_IN
+from asl.effects.budget_gate import ProcessBudgets
 from asl.effects.clock import EPOCH_2024, VirtualClock
 from asl.effects.driver import Driver
 from asl.effects.services import Services
@@ -102,7 +103,7 @@ class CaseClock(WorkflowClock):
 
     def now(self) -> float:
         """Return the time of the case."""
-        passed = round((super().now() - self._start) // GRID * GRID, 3)
+        passed = round(max(0.0, super().now() - self._start) // GRID * GRID, 3)
         self.latest = CURRENT[-1].origin + passed
         return self.latest
 
@@ -183,12 +184,13 @@ class Calls(AgentActivities):
         request = case.request()
         memory = dict.fromkeys(("memory", *request.get("memory", ())), ProcessMemory())
         self.sent = {}
+        self._budgets = ProcessBudgets()
         self.buckets = {name: dict(each) for name, each in request.get("buckets", {}).items()}
         self._bindings = {
             "agents": _scripted(request.get("agents", {})),
             "resources": _scripted(request.get("resources", {})),
             "mocks": _scripted(request.get("mocks", {})),
-            "tools": request.get("tools"),
+            "tools": _scripted(request.get("tools", {})),
             "prices": request.get("prices"),
             "memory": memory,
             "buckets": self.buckets,
@@ -201,6 +203,7 @@ class Calls(AgentActivities):
     async def perform(self, message: CallMessage) -> Result:
         """Run the call, then let the server's time pass."""
         clock = VirtualClock(CURRENT[-1].flows[0].store.clock.latest)
+        clock.budgets = self._budgets  # type: ignore[attr-defined]  # as calls of one clock
 
         def run() -> Result:
             return Driver(clock).drive(self.execution(message, clock, in_event_loop=False))
@@ -221,9 +224,12 @@ class Calls(AgentActivities):
         self._sleeps.clear()
 
 
-def _scripted(scripts: Mapping[str, Json]) -> dict[str, ScriptedAgent]:
+def _scripted(scripts: Mapping[str, Json]) -> dict[str, Any]:
     """Return the agents of scripts; a sequence goes on from call to call."""
-    return {name: ScriptedAgent(script) for name, script in scripts.items()}
+    return {
+        name: script if "agent" in script else ScriptedAgent(script)
+        for name, script in scripts.items()
+    }
 
 
 @asynccontextmanager
