@@ -33,7 +33,7 @@ from asl.temporal.payloads import StartMessage, unpack
 __all__ = ["SHORTEST", "WorkflowClock", "WorkflowStore", "execution_number"]
 
 SHORTEST: Final = 0.001
-"""Seconds that a workflow waits at least: without a timer its time stands still."""
+"""Seconds that a workflow waits at least: only a timer lets its time pass."""
 
 
 class WorkflowClock:
