@@ -20,7 +20,7 @@ PACKAGE = ROOT / "asl"
 TOP = {
     *(".ci", ".github", ".gitignore", ".pre-commit-hooks.yaml"),
     *("CHANGELOG.md", "LICENSE", "README.md"),
-    *("CONTRIBUTING.md", "mkdocs.yml"),
+    *("CONTRIBUTING.md", "SECURITY.md", "mkdocs.yml"),
     *("asl", "benchmarks", "conformance", "deploy", "docs", "examples", "pyproject.toml"),
     *("editors", "schemas", "tests"),
 }

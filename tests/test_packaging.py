@@ -166,7 +166,7 @@ def test_the_wheel_has_every_file(wheel: Path) -> None:
         f"asl/data/{each.relative_to(ROOT).as_posix().removeprefix('docs/')}"
         for folder in ("schemas", "conformance", "docs/examples")
         for each in (ROOT / folder).rglob("*")
-        if each.is_file()
+        if each.is_file() and each.parent.name != "__pycache__"
     }
     assert (modules | data) - names == set()
 
