@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Build a release, check it, and write its checksums and provenance; tag it with --tag.
 
-    python .ci/release.py           # a dry run: everything but the tag
+    python .ci/release.py           # a dry run: no tag, and what would stop a release is a warning
     python .ci/release.py --tag     # also an annotated tag, with the section of the changelog
 
 The files are written to build/release. To publish them: push the tag, then `twine upload` the wheel
@@ -78,13 +78,8 @@ class Project:
         raise ReleaseError(f"CHANGELOG.md has no section '## {self.version}, YYYY-MM-DD'")
 
 
-def problems(project: Project, is_final: bool) -> list[str]:
-    """Return why a version cannot be released.
-
-    Args:
-        project: The project.
-        is_final: Whether it is tagged: then its section of the changelog needs a date.
-    """
+def problems(project: Project) -> list[str]:
+    """Return why a version cannot be released."""
     found = []
     if changed := project.git("status", "--porcelain"):
         found.append(f"the tree has changes that are not committed:\n{changed}")
@@ -94,9 +89,10 @@ def problems(project: Project, is_final: bool) -> list[str]:
         text = module.read_text(encoding="utf-8")
         declared = re.search(r'^__version__ = "(.+)"$', text, re.MULTILINE)
         if declared and declared[1] != project.version:
-            found.append(f"{module}: __version__ is {declared[1]}, not {project.version}")
+            place = module.relative_to(project.root)
+            found.append(f"{place}: __version__ is {declared[1]}, not {project.version}")
     day, text = project.changes()
-    if is_final and day == "unreleased":
+    if day == "unreleased":
         found.append(f"CHANGELOG.md: the section {project.version} needs a date")
     if not text:
         found.append(f"CHANGELOG.md: the section {project.version} is empty")
@@ -181,9 +177,11 @@ def release(root: Path, *, tag: bool = False) -> list[Path]:
         ReleaseError: It cannot be released.
     """
     project = Project.read(root)
-    found = problems(project, is_final=tag)
-    if found:
+    found = problems(project)
+    if found and tag:
         raise ReleaseError("\n".join(found))
+    for each in found:
+        print(f"release: warning: {each}", file=sys.stderr)
     out = root / "build" / "release"
     files = build(project, out)
     sums = out / "SHA256SUMS"

@@ -100,33 +100,39 @@ def test_tag_has_the_section_of_the_changelog(script: ModuleType, project: Path)
     message = git(project, "tag", "--list", "--format=%(contents)", "v1.2.0")
     assert message.strip() == "a-tool 1.2.0\n\n* Better."
     with pytest.raises(script.ReleaseError, match=r"the tag v1\.2\.0 exists"):
-        script.release(project)
+        script.release(project, tag=True)
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "tag", "reason"),
+    ("file", "old", "new", "reason"),
     [
-        ("CHANGELOG.md", "1.2.0,", "1.3.0,", False, "CHANGELOG.md has no section '## 1.2.0, "),
-        ("CHANGELOG.md", "* Better.", "", False, "the section 1.2.0 is empty"),
-        ("CHANGELOG.md", "2030-01-31", "unreleased", True, "the section 1.2.0 needs a date"),
-        ("tool/__init__.py", "1.2.0", "1.1.0", False, "__version__ is 1.1.0, not 1.2.0"),
+        ("CHANGELOG.md", "1.2.0,", "1.3.0,", "CHANGELOG.md has no section '## 1.2.0, "),
+        ("CHANGELOG.md", "* Better.", "", "the section 1.2.0 is empty"),
+        ("CHANGELOG.md", "2030-01-31", "unreleased", "the section 1.2.0 needs a date"),
+        ("tool/__init__.py", "1.2.0", "1.1.0", "__version__ is 1.1.0, not 1.2.0"),
     ],
 )
 def test_reason_against_a_release(
-    script: ModuleType, project: Path, file: str, old: str, new: str, tag: bool, reason: str
+    script: ModuleType, project: Path, file: str, old: str, new: str, reason: str
 ) -> None:
     path = project / file
     path.write_text(path.read_text().replace(old, new))
     commit(project)
     with pytest.raises(script.ReleaseError) as refused:
-        script.release(project, tag=tag)
+        script.release(project, tag=True)
     assert reason in str(refused.value)
 
 
-def test_changes_that_are_not_committed_stop_a_release(script: ModuleType, project: Path) -> None:
+@pytest.mark.usefixtures("built")
+def test_changes_that_are_not_committed_stop_a_release(
+    script: ModuleType, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a dry run they are a warning."""
     (project / "new.txt").write_text("new")
     with pytest.raises(script.ReleaseError, match=r"\?\? new\.txt"):
-        script.release(project)
+        script.release(project, tag=True)
+    assert len(script.release(project)) == 4
+    assert "warning: the tree has changes that are not committed" in capsys.readouterr().err
 
 
 def test_contents_that_do_not_belong_into_a_wheel(script: ModuleType, project: Path) -> None:
