@@ -104,6 +104,16 @@ MAY_BE_HEAVY = {
 }
 """`program` is only reached from a running event loop, `library` from a query."""
 
+POSIX = {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty"}
+"""Modules that Windows does not have."""
+POSIX_NAMES = {
+    "os": {"fork", "getuid", "geteuid", "killpg", "setsid", "chown", "pidfd_open"},
+    "select": {"poll", "epoll", "kqueue", "POLLIN"},
+    "signal": {"SIGKILL", "SIGHUP", "SIGALRM", "pidfd_send_signal"},
+    "socket": {"AF_UNIX"},
+}
+"""Names that their modules do not have on Windows."""
+
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted(PACKAGE.rglob("*.py"))
@@ -186,6 +196,27 @@ def test_the_engine_knows_no_world() -> None:
     """The interpreter imports no clock, no event loop, no randomness and no system."""
     for module in modules("asl.engine"):
         assert WORLD & roots(module) == set(), module
+
+
+def unguarded(body: list[ast.stmt]) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Yield the imports that run with the module, but those in a `try`."""
+    for statement in body:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            yield statement
+        elif isinstance(statement, ast.If):
+            yield from unguarded(statement.body + statement.orelse)
+
+
+@every_row
+def test_no_module_needs_posix_to_be_imported(row: str) -> None:
+    """What Windows does not have is imported by the function that needs it, or in a `try`."""
+    for module in modules(row):
+        for each in unguarded(tree(module).body):
+            names = {alias.name for alias in each.names}
+            source = each.module or "" if isinstance(each, ast.ImportFrom) else ""
+            missing = POSIX_NAMES.get(source, POSIX if not source else set())
+            assert not names & missing, (module, each.lineno)
+            assert source not in POSIX, (module, each.lineno)
 
 
 @every_row

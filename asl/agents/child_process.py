@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from typing import IO, Any, Final
 
+from asl.core.environment import require_posix
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.core.work import ReadingPace
@@ -133,6 +134,7 @@ class ChildProcess:
     ) -> None:
         from subprocess import PIPE, Popen
 
+        require_posix(f"the program {command[0]!r}")
         mark = new_mark()
         try:
             self.process = Popen(

@@ -1,5 +1,6 @@
 """The installation: optional libraries, data folders and the running event loop."""
 
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -7,7 +8,14 @@ from typing import Literal
 
 from asl.core.errors import AslError
 
-__all__ = ["data_folder", "has_running_loop", "install_command", "require_extra", "user_name"]
+__all__ = [
+    "data_folder",
+    "has_running_loop",
+    "install_command",
+    "require_extra",
+    "require_posix",
+    "user_name",
+]
 
 
 def require_extra(module: str, extra: str, what: str) -> None:
@@ -29,6 +37,16 @@ def install_command(extra: str) -> str:
     return f"pip install '{package}[{extra}]'"
 
 
+def require_posix(what: str) -> None:
+    """Raise AslError on Windows, for a feature that needs process groups, pipes or locks of POSIX.
+
+    Args:
+        what: The feature, as the subject of the message.
+    """
+    if os.name != "posix":
+        raise AslError(f"{what} needs a POSIX system: use WSL or a container")
+
+
 def has_running_loop() -> bool:
     """Return whether an event loop is running in this thread."""
     asyncio = sys.modules.get("asyncio")
@@ -41,7 +59,7 @@ def user_name() -> str:
 
     try:
         return getuser()
-    except (KeyError, OSError):
+    except (ImportError, KeyError, OSError):  # Windows has no `pwd`
         return "user"
 
 

@@ -1,6 +1,10 @@
-"""Files and folders of the user: access for their owner only, and complete or not at all."""
+"""Files and folders of the user: access for their owner only, and complete or not at all.
+
+Windows has no modes: there the access of a new file is that of its folder.
+"""
 
 import os
+import sys
 from contextlib import suppress
 from errno import EACCES
 from io import BufferedWriter, FileIO
@@ -18,7 +22,13 @@ __all__ = [
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
-NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0)
+NEW: Final = (
+    os.O_CREAT
+    | os.O_EXCL
+    | os.O_WRONLY
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)  # Windows would write other ends of lines
+)
 """Flags to open a file that must not exist."""
 UMASK_MODE: Final = 0o666
 """Mode of a new file that anybody may read whom the umask of the process allows."""
@@ -94,9 +104,10 @@ def open_replacement(path: str | os.PathLike[str], *, private: bool = False) -> 
         file = _replacement(os.path.realpath(path), S_IMODE(existing.st_mode))
     except PermissionError:
         return open(path, "wb")
-    os.chmod(file.fileno(), S_IMODE(existing.st_mode))  # whatever the umask is
-    with suppress(OSError):  # only an administrator may give files away
-        os.chown(file.fileno(), existing.st_uid, existing.st_gid)
+    if sys.platform != "win32":
+        os.chmod(file.fileno(), S_IMODE(existing.st_mode))  # whatever the umask is
+        with suppress(OSError):  # only an administrator may give files away
+            os.chown(file.fileno(), existing.st_uid, existing.st_gid)
     return file
 
 

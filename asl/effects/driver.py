@@ -6,6 +6,7 @@ same coroutine continues there; so a run that never waits needs none and imports
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Coroutine, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from os import getpid
@@ -73,18 +74,26 @@ class _EventLoop:
 
     def __init__(self, clock: Clock) -> None:
         import asyncio
-        import socket
 
         self._opened = ExitStack()
-        enter = self._opened.enter_context
-        self._runner = enter(asyncio.Runner(loop_factory=clock.new_event_loop))
-        heard, told = map(enter, socket.socketpair())
+        self._runner = self._opened.enter_context(asyncio.Runner(loop_factory=clock.new_event_loop))
+        self._loop = self._runner.get_loop()
+        self._wakes: int | None = None
+        """Where signals write; None on Windows, whose event loop has a place of its own."""
+        if sys.platform != "win32":
+            self._wakes = self._wakened_by()
+
+    def _wakened_by(self) -> int:
+        """Return a file descriptor that wakes the loop when something is written to it."""
+        import socket
+
+        heard, told = map(self._opened.enter_context, socket.socketpair())
         heard.setblocking(False)
         told.setblocking(False)
-        self._loop, place = self._runner.get_loop(), heard.fileno()
+        place = heard.fileno()
         self._loop.add_reader(place, heard.recv, 4096)
         self._opened.callback(self._loop.remove_reader, place)
-        self._wakes = told.fileno()
+        return told.fileno()
 
     def run(self, work: Coroutine[Any, Any, None]) -> bool:
         """Run a coroutine to its end; return whether it has left a task or a thread."""
@@ -108,12 +117,12 @@ def drive(work: Coroutine[Any, Any, T], clock: Clock) -> T:
 
 
 @contextmanager
-def _written_by_signals(place: int) -> Iterator[None]:
-    """Let signals write to a file descriptor while the block runs."""
+def _written_by_signals(place: int | None) -> Iterator[None]:
+    """Have signals write to a file descriptor, if there is one, while the block runs."""
     import signal
     import threading
 
-    if threading.current_thread() is not threading.main_thread():
+    if place is None or threading.current_thread() is not threading.main_thread():
         yield  # only the main thread receives signals
         return
     before = signal.set_wakeup_fd(place, warn_on_full_buffer=False)

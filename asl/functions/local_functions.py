@@ -19,6 +19,7 @@ from threading import Thread
 from typing import Final
 
 from asl.agents.aws_lambda import cause_text, function_failure, request_id
+from asl.core.environment import require_posix
 from asl.core.errors import StateError
 from asl.core.json_text import MAX_ANSWER_VALUES, ValueCounter, read_data
 from asl.core.values import Json, compact, encode
@@ -73,6 +74,7 @@ class LocalFunctions:
         limit: int = MAX_WORKERS,
         variables: Mapping[str, str] = {},
     ) -> None:
+        require_posix("a function in a process of its own")
         self.agents: dict[LambdaFunction, LocalFunctionAgent] = {}
         """The bound functions."""
         self.unbound: dict[LambdaFunction, str] = {}

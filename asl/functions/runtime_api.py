@@ -7,6 +7,7 @@ its own on the loopback interface, so that the runtime libraries of AWS work unc
 from __future__ import annotations
 
 import json
+import select
 import time
 from asyncio import (
     CancelledError,
@@ -21,7 +22,6 @@ from asyncio import (
     start_server,
 )
 from asyncio.exceptions import IncompleteReadError, LimitOverrunError
-from select import POLLIN, poll
 from typing import Final, NamedTuple
 
 from asl.core.values import Json, encode
@@ -159,8 +159,8 @@ class RuntimeApi:
 
 def _is_closed(writer: StreamWriter) -> bool:
     """Return whether the process has ended while it waited, or sends what it should not."""
-    waiting = poll()  # what has arrived since the event loop has looked last
-    waiting.register(writer.get_extra_info("socket").fileno(), POLLIN)
+    waiting = select.poll()  # what has arrived since the event loop has looked last
+    waiting.register(writer.get_extra_info("socket").fileno(), select.POLLIN)
     return bool(waiting.poll(0))
 
 

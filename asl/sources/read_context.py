@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from asl.core import json_text, yaml_text
@@ -192,7 +193,7 @@ class ReadContext:
         root = self.root if self.root is not None else repository_of(folder)
         root = os.path.realpath(root)
         real = os.path.realpath(full)
-        if os.path.commonpath([root, real]) != root:
+        if not Path(real).is_relative_to(root):
             raise self.error(
                 source,
                 origin,
