@@ -35,7 +35,6 @@ del select.poll
 """
 RUN = """
 import asl
-import asl.stores.sqlite.locks
 from asl.core.environment import user_name
 
 DOCUMENT = {"StartAt": "A", "States": {"A": {"Type": "Task", "Agent": "Ada", "End": True}}}
@@ -63,12 +62,6 @@ def not_posix(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_feature_of_posix_says_so() -> None:
     with pytest.raises(AslError, match="a store needs a POSIX system: use WSL or a container"):
         require_posix("a store")
-
-
-@pytest.mark.usefixtures("not_posix")
-def test_store_is_refused_elsewhere(tmp_path: Path) -> None:
-    with pytest.raises(AslError, match="a store needs a POSIX system"):
-        asl.open_store(tmp_path / "runs.db")
 
 
 @pytest.mark.usefixtures("not_posix")

@@ -38,7 +38,7 @@ def install_command(extra: str) -> str:
 
 
 def require_posix(what: str) -> None:
-    """Raise AslError on Windows, for a feature that needs process groups, pipes or locks of POSIX.
+    """Raise AslError on Windows, for a feature that needs process groups of POSIX.
 
     Args:
         what: The feature, as the subject of the message.

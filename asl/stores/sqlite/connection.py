@@ -14,12 +14,11 @@ from typing import Final
 from weakref import WeakSet
 from zlib import crc32
 
-from asl.core.environment import require_posix
 from asl.core.private_files import create_private_file, unfinished_path
 from asl.core.values import excerpt
 from asl.stores.backend import Write
 from asl.stores.errors import CLOSED, CONTRADICTED, StoreContradicted, StoreDamaged, StoreError
-from asl.stores.sqlite.locks import Locks
+from asl.stores.sqlite.locks import IS_SUPPORTED, UNSUPPORTED, Locks
 from asl.stores.sqlite.opening import (
     BUSY,
     READ_ONLY,
@@ -85,7 +84,8 @@ class SqliteConnection:
             raise StoreError(
                 f"'synchronous' must be OFF, NORMAL, FULL or EXTRA, got {synchronous!r}"
             )
-        require_posix("a store")
+        if not IS_SUPPORTED:
+            raise StoreError(UNSUPPORTED)
         self.path = path
         self.place = place
         self._log = f"{path}-wal"

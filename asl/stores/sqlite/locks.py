@@ -7,11 +7,17 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows: a store refuses to open there
-    fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Locks"]
+    IS_SUPPORTED = True
+except ImportError:  # Windows
+    IS_SUPPORTED = False
 
+__all__ = ["IS_SUPPORTED", "UNSUPPORTED", "Locks"]
+
+UNSUPPORTED = (
+    "stores need the file locks of POSIX, which this system does not have: run without --store, "
+    "or under WSL"
+)
 _OFD_SETLK = getattr(fcntl, "F_OFD_SETLK", None) if sys.platform == "linux" else None
 """Linux's locks of the open file, which also exclude two stores of one process."""
 _OFD_GETLK = None if _OFD_SETLK is None else fcntl.F_OFD_GETLK
