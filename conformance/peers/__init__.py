@@ -1,0 +1,1 @@
+"""Other interpreters of Amazon States Language run the cases of this suite."""
