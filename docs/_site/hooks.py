@@ -3,7 +3,9 @@
 import os
 import posixpath
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -22,14 +24,26 @@ LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the examples to the navigation, and to a site of mike the selector of versions."""
+    """Complete the navigation, and add to a site of mike the selector of versions."""
     examples = sorted(ROOT.glob("examples/**/README.md"))
-    if examples:
-        pages = [each.relative_to(ROOT).as_posix() for each in examples]
-        config.nav.insert(2, {"Examples": pages})
+    pages = (path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/**/*.md"))
+    unlisted = sorted({*pages} - {*listed_pages(config.nav)} - {"README.md"})
+    config.nav.insert(2, {"Examples": [each.relative_to(ROOT).as_posix() for each in examples]})
+    if unlisted:
+        config.nav.append({"More": unlisted})
     if "MIKE_DOCS_VERSION" in os.environ:
         config.extra["version"] = {"provider": "mike"}
     return config
+
+
+def listed_pages(navigation: Any) -> Iterator[str]:
+    """Yield the pages in a part of the navigation."""
+    if isinstance(navigation, str):
+        yield navigation
+    else:
+        parts = navigation.values() if isinstance(navigation, dict) else navigation
+        for part in parts:
+            yield from listed_pages(part)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

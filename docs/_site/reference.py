@@ -179,7 +179,7 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
             yield f"{_plain(paragraph)}\n"
     records = [each.get_help_record(context) for each in command.get_params(context)]
     yield "| option | |\n| --- | --- |"
-    yield from (f"| {_code(each[0])} | {_plain(each[1])} |" for each in records if each)
+    yield from (f"| {_code(each[0])} | {_plain(each[1])} |" for each in records if each and each[1])
     yield ""
 
 
@@ -217,5 +217,5 @@ def _plain(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Return text as code; a cell of a table may not hold a bar."""
-    return f"<code>{html.escape(text).replace('|', '&#124;')}</code>"
+    """Return text as code; a cell of a table may not hold a bar, where lines may end."""
+    return f"<code>{html.escape(text).replace('|', '&#124;<wbr>')}</code>"
