@@ -82,6 +82,7 @@ class ServeSection(_Section):
 class WorkerSection(_Section):
     """The table `worker`."""
 
+    build: Text | None = None
     quiet: bool | None = None
     metrics_port: Port | None = None
     metrics_host: Text | None = None

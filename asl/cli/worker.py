@@ -62,6 +62,11 @@ PROJECT: Final = "default"
     flag_value="activities",
     help="Call agents of executions on Temporal, but run none.",
 )
+@click.option(
+    "--build",
+    metavar="ID",
+    help="Version of the worker on Temporal: executions stay on workers of their version.",
+)
 @click.option("--until-idle", is_flag=True, help="Exit when no execution is due.")
 @click.option("-q", "--quiet", is_flag=True, help="Do not print the outcome of executions.")
 @click.option(
@@ -83,6 +88,7 @@ def worker_command(
     store_file: str | None,
     concurrency: int,
     only: str | None,
+    build: str | None,
     until_idle: bool,
     quiet: bool,
     metrics_port: int | None,
@@ -105,8 +111,9 @@ def worker_command(
     Raises:
         UsageError: An option is for executions on Temporal alone.
     """
-    if only is not None and not is_on_server(store_file or default_store()):
-        raise click.UsageError(f"--{only}-only needs --store temporal://HOST:PORT/NAMESPACE")
+    option = "--build" if build is not None else None if only is None else f"--{only}-only"
+    if option is not None and not is_on_server(store_file or default_store()):
+        raise click.UsageError(f"{option} needs --store temporal://HOST:PORT/NAMESPACE")
     with open_store(store_file, make=True) as store:
         binding.record(store)
         bindings = {**binding.bindings(None, quiet=quiet), "listener": service.listener}
@@ -114,7 +121,14 @@ def worker_command(
         if service.is_logging:
             report = partial(log_outcome, PROJECT)
         worker = _Worker(
-            store, concurrency, report, bindings, only=only, quiet=quiet, grace=service.grace
+            store,
+            concurrency,
+            report,
+            bindings,
+            only=only,
+            build=build,
+            quiet=quiet,
+            grace=service.grace,
         )
         with worker.monitored(metrics_host, metrics_port):
             asyncio.run(worker.run(until_idle))
@@ -130,6 +144,7 @@ class _Worker:
         report: Called with the outcome of each execution.
         bindings: Bindings of the executions.
         only: What it runs on Temporal, as for `asl.Store.runner`.
+        build: Its version on Temporal, as for `asl.Store.runner`.
         quiet: Whether to print no message about the start.
         grace: Seconds that running calls have to end when the worker is stopped.
     """
@@ -142,6 +157,7 @@ class _Worker:
         bindings: Mapping[str, Any],
         *,
         only: str | None,
+        build: str | None,
         quiet: bool,
         grace: float,
     ) -> None:
@@ -150,6 +166,7 @@ class _Worker:
         self._reports = [report]
         self._bindings = bindings
         self._only = only
+        self._build = build
         self._quiet = quiet
         self._grace = grace
         self._scheduler = _scheduler(store)
@@ -187,6 +204,7 @@ class _Worker:
                 report=self._report,
                 grace=self._grace,
                 only=self._only,
+                build=self._build,
                 **self._bindings,
             )
             try:

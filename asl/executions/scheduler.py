@@ -53,7 +53,10 @@ class Scheduler:
         """Start what is due until the task is cancelled."""
         while True:
             try:
-                self.start_due()
+                if self._store.runs_elsewhere:  # each look is a request to a server
+                    await asyncio.to_thread(self.start_due)
+                else:
+                    self.start_due()
                 pause = POLL
             except StoreError:  # the disk may be full, and have room later
                 logging.getLogger("asl").exception("schedules cannot be read or started")

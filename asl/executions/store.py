@@ -226,6 +226,7 @@ class Store(StoreControl, StoreMaintenance):
         report: Callable[[str, Result | str], object] | None = None,
         grace: float = 0.0,
         only: str | None = None,
+        build: str | None = None,
         **bindings: Unpack[Bindings],
     ) -> RunnerContext:
         """Return a runner of due executions, for `with` or `async with`.
@@ -239,16 +240,17 @@ class Store(StoreControl, StoreMaintenance):
             grace: Seconds that calls of agents have to end when the block ends; other runners make
                 those that were cut off again.
             only: What a store on Temporal runs: `"workflows"` or `"activities"`; None for both.
+            build: Version of a worker on Temporal; None for a worker without versions.
             bindings: As for `asl.run`; None for those of the store.
 
         Raises:
-            AslError: A binding is invalid, or *only* is given for another store.
+            AslError: A binding is invalid, or *only* or *build* is given for another store.
         """
         from asl.executions.runner import Runner, RunnerContext
 
         refuse_unknown(Store.runner, bindings)
-        if only is not None:
-            raise AslError("'only' is for executions on Temporal")
+        if only is not None or build is not None:
+            raise AslError("'only' and 'build' are for executions on Temporal")
         given = self._given(bindings)
         bind(given)  # raises for invalid bindings before the runner starts
         make = partial(

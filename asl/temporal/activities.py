@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 import orjson
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from asl.bindings import Bindings, ResolvedBindings, bind
 from asl.compiler import compile_workflow
@@ -130,7 +130,9 @@ class AgentActivities:
             self._bind(message).find(read_target(message))
         except StateError as error:
             if error.name == "States.AgentNotFound":
-                raise ApplicationError(error.cause or "", type=MISSING) from None
+                raise ApplicationError(
+                    error.cause or "", type=MISSING, category=ApplicationErrorCategory.BENIGN
+                ) from None
             raise _failure_of(error) from None
 
     async def perform(self, message: CallMessage) -> Result:
@@ -273,7 +275,11 @@ def _failure(outcome: CallOutcome) -> ApplicationError:
     """Return the failure of an activity, with its outcome as JSON text."""
     _, name, cause = outcome["error"]
     return ApplicationError(
-        cause or "", compact(outcome), type=name or "States.TaskFailed", non_retryable=True
+        cause or "",
+        compact(outcome),
+        type=name or "States.TaskFailed",
+        non_retryable=True,
+        category=ApplicationErrorCategory.BENIGN,  # the execution reports it, not the log
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
 from typing import Final, cast
 
 from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError
@@ -35,7 +36,9 @@ from asl.temporal.registry_workflow import (
 __all__ = ["Registry"]
 
 PATIENCE: Final = 20.0
-"""Seconds to wait for the workflow: the worker of a process that died has it for some of them."""
+"""Seconds to wait for the workflow."""
+LOST: Final = timedelta(seconds=1)
+"""Time after which another process runs the workflow instead of one that has died."""
 
 
 class Registry:
@@ -123,6 +126,7 @@ class Registry:
                 task_queue=self._name,
                 workflows=[RegistryWorkflow],
                 workflow_runner=UnsandboxedWorkflowRunner(),
+                sticky_queue_schedule_to_start_timeout=LOST,
             )
             self._worker = asyncio.create_task(worker.run())
             self._handle = client.get_workflow_handle_for(RegistryWorkflow.run, handle.id)

@@ -71,6 +71,7 @@ class TemporalRunner:
         report: Called with the name of an execution that ends or pauses, and its result.
         only: `"workflows"` or `"activities"`; None for both.
         grace: Seconds that calls have to end after `stop`; by default 10.
+        build: Version of the worker; None for a worker without versions.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class TemporalRunner:
         report: Callable[[str, Result | str], object] | None,
         only: str | None = None,
         grace: float = 0.0,
+        build: str | None = None,
     ) -> None:
         if type(concurrency) is not int or concurrency < 1:
             raise AslError(f"'concurrency' must be 1 or more, got {concurrency!r}")
@@ -103,6 +105,7 @@ class TemporalRunner:
             identity=self.id,
             grace=grace or GRACE,
             interceptors=[self._calls],
+            build=build,
         )
 
     async def run(self) -> None:

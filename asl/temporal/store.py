@@ -15,6 +15,7 @@ from asl.core.errors import AslError
 from asl.core.values import Json, compact, copy_foreign
 from asl.effects.clock import WallClock
 from asl.effects.driver import Driver
+from asl.engine.checkpoints import Checkpoint
 from asl.engine.result import Result
 from asl.executions.base import StoreBase
 from asl.executions.errors import ExecutionExists
@@ -176,6 +177,7 @@ class TemporalStore(Store):
         report: Callable[[str, Result | str], object] | None = None,
         grace: float = 0.0,
         only: str | None = None,
+        build: str | None = None,
         **bindings: Unpack[Bindings],
     ) -> RunnerContext:
         """Return a worker in this process, for `with` or `async with`.
@@ -185,12 +187,14 @@ class TemporalStore(Store):
             report: Called with the name of an execution that ends or pauses, and its result.
             grace: Seconds that calls have to end; by default 10.
             only: `"workflows"` to run workflows and call no agents, `"activities"` for the reverse.
+            build: Version of the worker in the deployment of the queue; None for a worker without
+                versions.
             bindings: As for `asl.run`; None for those of the store.
         """
         refuse_unknown(TemporalStore.runner, bindings)
         given = self._given(bindings)
         bind(given)
-        make = partial(TemporalRunner, self.client, given, concurrency, report, only, grace)
+        make = partial(TemporalRunner, self.client, given, concurrency, report, only, grace, build)
         return RunnerContext(make, self.clock, grace)
 
     async def _execute(
@@ -217,11 +221,16 @@ class TemporalStore(Store):
         return await asyncio.to_thread(self.get, name)
 
     async def _work(self, name: str, given: Bindings) -> Result:
-        """Follow an execution until it ends or pauses; make its calls if bindings are given."""
+        """Follow an execution until it ends or pauses.
+
+        Its calls are made here if bindings are given, or if no other worker makes any.
+        """
         program = await asyncio.to_thread(self.program, name)
         calls = calls_agents(given) or "Agents" in program.document
         own = cast("Bindings", {**given, "listener": None})
-        async with self.runner(only=None if calls else "workflows", **own):
+        others = await asyncio.to_thread(self.client.workers, activities=True)
+        only = "workflows" if others and not calls else None
+        async with self.runner(only=only, **own):
             await asyncio.to_thread(self._follow, name, given, calls)
         return await asyncio.to_thread(self.result, name)
 
@@ -329,6 +338,16 @@ class TemporalStore(Store):
         for name in names:
             top = self.root(name)
             yield from export_executions(self.session, [top], [] if damaged is None else damaged)
+
+    def checkpoints(self, name: str | None = None) -> list[Checkpoint]:
+        """Return the checkpoints of an execution; see `asl.Store.checkpoints`.
+
+        Raises:
+            StoreError: No execution is named.
+        """
+        if name is None:
+            _refuse("lists executions, not what they save", "'asl checkpoints EXECUTION'")
+        return super().checkpoints(name)
 
     # Answers
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 from temporalio import workflow
 from temporalio.api.common.v1 import Payload
@@ -46,6 +46,9 @@ from asl.temporal.workflow_store import SHORTEST, WorkflowClock, WorkflowStore
 
 __all__ = ["ExecutionWorkflow"]
 
+LONG: Final = 60.0
+"""Seconds from which on lists show a waiting execution as paused, which costs two events."""
+
 
 @workflow.defn(name=EXECUTION, sandboxed=False)
 class ExecutionWorkflow:
@@ -80,6 +83,8 @@ class ExecutionWorkflow:
         self._claim: WorkflowClaim | None = None
         self._open_ids: Sequence[str] = ()
         """Ids of the open requests and tokens while nothing runs."""
+        self._is_paused = False
+        """Whether lists show it as paused: it waits for answers, or for a long time."""
         self._shown = _shown(workflow.memo())
         """The memo as lists show it."""
         self._changes = 0
@@ -127,7 +132,7 @@ class ExecutionWorkflow:
     def _memo(self) -> Memo:
         if self._claim is not None:
             return _memo("RUNNING", self._claim.suspension.ids)
-        return _memo("PAUSED" if self._open_ids else "RUNNING", self._open_ids)
+        return _memo("PAUSED" if self._is_paused else "RUNNING", self._open_ids)
 
     async def _work(self) -> Result:
         """Run the execution until it ends; in between it waits for people, tokens and time."""
@@ -191,6 +196,7 @@ class ExecutionWorkflow:
         self._open_ids = [*ids, *(each["taskToken"] for each in result.pending_callbacks)]
         self._claim = None
         seconds = self.store.seconds_until_due(self.name, result)
+        self._is_paused = bool(self._open_ids) or seconds is None or seconds >= LONG
         timeout = None if seconds is None else timedelta(seconds=max(SHORTEST, seconds))
         with suppress(asyncio.TimeoutError):
             await workflow.wait_condition(
