@@ -216,10 +216,24 @@ class _Worker:
                 console.print_message(f"asl: {error}; the worker restarts", style="yellow")
                 self._store.reopen()
 
+    def _hints(self) -> Iterator[str]:
+        """Yield what makes the version of the worker the current one."""
+        if self._build is not None:
+            from asl.temporal.addresses import parse_address
+
+            queue = parse_address(str(self._store.path)).queue
+            version = f"--deployment-name {queue} --build-id {self._build}"
+            yield (
+                "new executions begin on the current version: 'temporal worker deployment "
+                f"set-current-version {version}' makes it this one"
+            )
+
     async def _run(self, runner: RunnerProtocol, until_idle: bool) -> None:
         if not self._quiet:
             place = self._store.path
             console.print_message(f"asl: worker {runner.id} runs the executions of {place}")
+            for hint in self._hints():
+                console.print_message(f"    {hint}")
         _stop_on_signals(runner, self._grace)
         if until_idle:
             if self._scheduler is not None:

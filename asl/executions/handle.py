@@ -71,8 +71,10 @@ class Handle:
     def _pauses(self, timeout: float | None) -> Iterator[None]:
         """Yield before each poll of the store, until the execution has ended."""
         deadline = None if timeout is None else monotonic() + timeout
-        while not self._has_ended(deadline, timeout):
-            seen = self._store.version(self.name)
+        while True:
+            seen = self._store.version(self.name)  # before the look: it may end meanwhile
+            if self._has_ended(deadline, timeout):
+                return
             while seen == self._store.version(self.name) and not _is_over(deadline):
                 yield
 

@@ -153,4 +153,5 @@ def _listed(found: WorkflowExecution, memo: Memo) -> StoredExecution:
         ended=None if found.close_time is None else found.close_time.timestamp(),
         redrives=memo.get("redrives", 0),
         redriven=memo.get("redriven"),
+        error=memo.get("error"),
     )

@@ -236,6 +236,8 @@ class Memo(TypedDict, total=False):
     """Ids of its open requests and tokens, at most `LISTED`."""
     more: bool
     """Whether there are more."""
+    error: str | None
+    """Name of the error with which it has ended."""
     bucket: bool
     """Whether large payloads go to a bucket."""
     origin: list[str | None]

@@ -114,10 +114,9 @@ class ExecutionWorkflow:
             self.store.executor.abort(self.name, given["error"], given["cause"])
             raise
         shows.cancel()
-        if result.status == "TIMED_OUT":
-            workflow.upsert_memo({"status": result.status})
         if result.status == "SUCCEEDED":
             return _output(result.output)
+        workflow.upsert_memo({"status": result.status, "error": result.error})
         raise ApplicationError(
             result.cause or "", type=result.error or result.status, non_retryable=True
         )
