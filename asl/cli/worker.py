@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from urllib.parse import parse_qs, urlsplit
 
 import click
 
@@ -219,9 +220,7 @@ class _Worker:
     def _hints(self) -> Iterator[str]:
         """Yield what makes the version of the worker the current one."""
         if self._build is not None:
-            from asl.temporal.addresses import parse_address
-
-            queue = parse_address(str(self._store.path)).queue
+            (queue,) = parse_qs(urlsplit(str(self._store.path)).query)["queue"]
             version = f"--deployment-name {queue} --build-id {self._build}"
             yield (
                 "new executions begin on the current version: 'temporal worker deployment "
