@@ -20,7 +20,7 @@ from asl.core.printable import printable
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["COMMANDS", "SECTIONS", "cli", "main"]
+__all__ = ["COMMANDS", "COMPLETION_VARIABLE", "SECTIONS", "cli", "main"]
 
 
 class _Row(NamedTuple):
@@ -99,9 +99,12 @@ SECTIONS = {
     "Reference": {
         "explain": _Row("reference", "Explain a rule or an error name."),
         "schema": _Row("reference", "Print the JSON Schema of documents."),
+        "completion": _Row("completion", "Print the script that completes commands in a shell."),
     },
 }
 """The commands by name, in the order of the help."""
+COMPLETION_VARIABLE = "_ASL_COMPLETE"
+"""The variable by which a shell asks for completions; click derives its name from the command's."""
 COMMANDS = {name: row for section in SECTIONS.values() for name, row in section.items()}
 
 
@@ -231,6 +234,8 @@ def main() -> NoReturn:
         if isinstance(stream, TextIOWrapper):  # UTF-8 whatever the locale
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     console.reserve_stdout()
+    if COMPLETION_VARIABLE in os.environ:
+        import_module("asl.cli.completion").register_shells()
     # A supervisor ends a run like Ctrl-C does, so that no child process remains.
     signal.signal(signal.SIGTERM, _handle_sigterm)
     try:
