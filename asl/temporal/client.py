@@ -131,7 +131,10 @@ class TemporalClient:
 
     def _store_error(self, error: RPCError) -> StoreError:
         if error.status is RPCStatusCode.UNAVAILABLE:
-            return StoreError(f"cannot reach Temporal at {self.address}: {error.message}")
+            return StoreError(
+                f"cannot reach Temporal at {self.address}: start it, or try again when it is back "
+                f"({error.message})"
+            )
         if "size" in error.message and "limit" in error.message.lower():
             return StoreError(
                 f"the document, the input or the answer is too large for Temporal at "
@@ -266,7 +269,10 @@ class TemporalClient:
         if raw.HasField("pending_workflow_task"):
             attempts = raw.pending_workflow_task.attempt
             if attempts > 1:
-                problems.append(f"its workers fail to continue it: {attempts} attempts")
+                problems.append(
+                    f"its workers fail to continue it: {attempts} attempts; after an upgrade, "
+                    "start a worker of the version that it began with"
+                )
             elif not self.workers():
                 problems.append("no worker runs its workflow")
         scheduled = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED

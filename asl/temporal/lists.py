@@ -107,8 +107,8 @@ class ExecutionList:
     def stuck(self) -> dict[str, list[str]]:
         """Return why executions make no progress, by name; at most the latest `LISTED`."""
         client = self._client
-        running = self.page("RUNNING", None, LISTED)
-        found = {each.name: client.waits(client.describe(each.name)) for each in running}
+        open_ones = self._page(["RUNNING", "PAUSED"], "", None, LISTED)
+        found = {each.name: client.waits(client.describe(each.name)) for each in open_ones}
         return {name: reasons for name, reasons in found.items() if reasons}
 
 

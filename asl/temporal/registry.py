@@ -7,12 +7,16 @@ copy of them in its store in memory.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import timedelta
-from typing import Final, cast
+from typing import Any, Final, TypeVar, cast
 
-from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import (
+    WorkflowHandle,
+    WorkflowQueryFailedError,
+    WorkflowUpdateFailedError,
+)
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
@@ -35,6 +39,7 @@ from asl.temporal.registry_workflow import (
 
 __all__ = ["Registry"]
 
+T = TypeVar("T")
 PATIENCE: Final = 20.0
 """Seconds to wait for the workflow."""
 LOST: Final = timedelta(seconds=1)
@@ -64,7 +69,7 @@ class Registry:
         Raises:
             StoreError: The server cannot be reached.
         """
-        found = self._client.run(self._changes())
+        found = self._client.run(self._answered(self._changes()))
         self._version = found["version"]
         self._apply(found)
 
@@ -82,19 +87,33 @@ class Registry:
         message = CommitMessage(
             base=max(0, self._version), resources=pack(rows), documents=pack(documents)
         )
-        version = self._client.run(self._commit(message))
+        version = self._client.run(self._answered(self._commit(message)))
         if version == self._version + 1:  # nothing of others is between
             self._version = version
 
+    async def _answered(self, request: Coroutine[Any, Any, T]) -> T:
+        """Return the answer to a request.
+
+        Raises:
+            StoreError: The workflow does not answer, or cannot.
+        """
+        try:
+            return await asyncio.wait_for(request, PATIENCE)
+        except (TimeoutError, WorkflowQueryFailedError) as error:
+            raise StoreError(
+                f"the registry {self._name!r} of {self._client.address} does not answer: look at "
+                f"its workflow on the page of Temporal ({error or 'in time'})"
+            ) from None
+
     async def _changes(self) -> Changes:
         handle = await self._opened()
-        answer = await asyncio.wait_for(handle.query(CHANGES, self._version), PATIENCE)
+        answer = await handle.query(CHANGES, self._version)
         return cast("Changes", unpack(answer))
 
     async def _commit(self, message: CommitMessage) -> int:
         handle = await self._opened()
         try:
-            answer = await asyncio.wait_for(handle.execute_update(COMMIT, message), PATIENCE)
+            answer = await handle.execute_update(COMMIT, message)
         except WorkflowUpdateFailedError as error:
             raise self._refusal(error) from None
         return cast("int", answer)
