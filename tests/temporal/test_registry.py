@@ -1,0 +1,83 @@
+"""The registry of a queue: sizes, conflicts, and runs of its workflow."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from temporalio.exceptions import ApplicationError
+
+import asl
+from asl.service.service import StatesService
+from asl.stores.resources import Resource, find_resource, put_resource
+from asl.temporal import registry_workflow
+from asl.temporal.payloads import pack, unpack
+from asl.temporal.registry_workflow import CommitMessage, RegistryWorkflow, ResourceRow
+from tests.temporal.test_serve import ROLE, WAIT, request
+
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""An eviction of a workflow drops its coroutines."""
+
+
+def row(arn: str, text: str | None = "{}") -> ResourceRow:
+    return (arn, "kind", "owner", 1, text)
+
+
+def message(base: int, *rows: ResourceRow, **documents: str) -> CommitMessage:
+    return CommitMessage(base=base, resources=pack([*rows]), documents=pack(documents))
+
+
+def test_a_change_of_what_others_have_changed_is_refused() -> None:
+    registry = RegistryWorkflow({})
+    assert registry.commit(message(0, row("a"))) == 1
+    registry.check(message(1, row("a")))
+    registry.check(message(0, row("b")))
+    with pytest.raises(ApplicationError, match="a"):
+        registry.check(message(0, row("a")))
+
+
+def test_changes_since_a_version() -> None:
+    registry = RegistryWorkflow({})
+    registry.commit(message(0, row("a", '{"document": "x"}'), row("b"), x="{}"))
+    registry.commit(message(1, row("b", None)))
+    found = unpack(registry.changes(1))
+    assert (found["version"], found["whole"], found["documents"]) == (2, False, {})
+    assert found["resources"] == [[*row("b", None)]]
+    assert unpack(registry.changes(-1))["whole"]
+
+
+def test_a_full_registry_refuses_all_but_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = RegistryWorkflow({})
+    registry.commit(message(0, row("a", json.dumps({"text": "b" * 200})), row("b")))
+    monkeypatch.setattr(registry_workflow, "MAX_SIZE", 100)
+    with pytest.raises(ApplicationError, match="2 resources"):
+        registry.check(message(1, row("c")))
+    registry.check(message(1, row("a", None)))
+
+
+def test_it_continues_in_new_runs(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """State machines, tags and large values outlast them; what was deleted stays deleted."""
+    monkeypatch.setattr(registry_workflow, "MAX_EVENTS", 20)
+    large: dict[str, Any] = {"text": "x" * 100_000}
+    with asl.open_store(address) as one, asl.open_store(address) as two:
+        first, second = StatesService(one, "aws"), StatesService(two, "aws")
+        definition = json.dumps(WAIT)
+        made = request(first, "CreateStateMachine", name="M", definition=definition, roleArn=ROLE)
+        gone = request(first, "CreateStateMachine", name="G", definition=definition, roleArn=ROLE)
+        put_resource(one.session, Resource("large", "kind", "owner", 1, large))
+        one.session.flush()
+        request(second, "DeleteStateMachine", stateMachineArn=gone["stateMachineArn"])
+        for number in range(8):
+            service = (first, second)[number % 2]
+            tags = [{"key": f"k{number}", "value": "v"}]
+            request(service, "TagResource", resourceArn=made["stateMachineArn"], tags=tags)
+        listed = request(first, "ListTagsForResource", resourceArn=made["stateMachineArn"])
+        assert len(listed["tags"]) == 8
+        found = find_resource(two.session, "large")
+        assert found is not None
+        assert found.body == large
+        (left,) = request(second, "ListStateMachines")["stateMachines"]
+        assert left["name"] == "M"
+        runs = one.client.list_runs(one.client.address.queue + "-registry")  # type: ignore[attr-defined]
+        assert len(runs) > 1
