@@ -85,13 +85,14 @@ class _Completer(ShellComplete):
         name = next((each for each in (" ".join(args[:2]), *args[:1]) if each in COMMANDS), None)
         if name is None:
             return second or super().get_completions(args, incomplete)
-        command = cast(click.Group, self.cli).get_command(click.Context(self.cli), name)
+        group = click.Context(self.cli, info_name=self.prog_name, **self.cli.context_settings)
+        command = cast(click.Group, self.cli).get_command(group, name)
         assert command is not None
         given = args[len(name.split()) :]
         if given and given[-1].startswith("-"):
             given.pop()  # the option whose value is completed
-        known = command.make_context(name, given, resilient_parsing=True).params
-        with _value_types(command, known):
+        context = command.make_context(name, given, parent=group, resilient_parsing=True)
+        with _value_types(command, context.params):
             return [*super().get_completions(args, incomplete), *second]
 
 
