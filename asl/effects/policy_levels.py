@@ -6,7 +6,8 @@ and of the state, over the `DefaultTools` of its document. So rights only shrink
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 from asl.core.errors import StateError
 from asl.core.values import Json
@@ -15,9 +16,16 @@ from asl.effects.runtime import RuntimeContext
 from asl.effects.tool_registry import PolicyLevel
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame
-from asl.states.blocks.tool_policy import ToolPolicy, ToolRules
+from asl.states.blocks.tool_policy import ToolHook, ToolPolicy, ToolRules
 
-__all__ = ["needs_consent", "policy_levels_of", "read_levels", "root_execution", "write_levels"]
+__all__ = [
+    "ReadHooks",
+    "needs_consent",
+    "policy_levels_of",
+    "read_levels",
+    "root_execution",
+    "write_levels",
+]
 
 
 def root_execution(execution: Execution) -> Execution:
@@ -87,6 +95,10 @@ def needs_consent(runtime: RuntimeContext, frame: Frame, own: ToolRules | None) 
     return any(level.policy.consents for level in levels)
 
 
+ReadHooks: TypeAlias = Callable[[Mapping[str, Json]], Mapping[str, ToolHook]]
+"""Compiles the blocks of hooks by `Before` and `After`."""
+
+
 def write_levels(levels: tuple[PolicyLevel, ...]) -> Json:
     """Return the policies of an execution as JSON, for when it continues without its parent."""
     return [
@@ -96,21 +108,29 @@ def write_levels(levels: tuple[PolicyLevel, ...]) -> Json:
             level.workflow,
             bool(level.hooks),
             list(level.tracking),
+            {name: [hook.block, data] for name, (hook, data) in level.hooks.items()},
         ]
         for level in levels
     ]
 
 
-def read_levels(written: Json) -> tuple[PolicyLevel, ...]:
-    """Return stored policies. Their hooks cannot run any more, so a policy with hooks allows no
-    tool.
+def read_levels(written: Json, read_hooks: ReadHooks | None = None) -> tuple[PolicyLevel, ...]:
+    """Return stored policies.
+
+    Args:
+        written: The policies.
+        read_hooks: Compiles their hooks; None where hooks cannot run, so that a policy with hooks
+            allows no tool.
     """
-    return tuple(
-        PolicyLevel(
-            ToolPolicy({**block, "Allowed": []} if hooked else block, categories),
-            {},
-            workflow,
-            CallTracking(*more[0]) if more else tracking_of(block),
-        )
-        for block, categories, workflow, hooked, *more in written
-    )
+    levels = []
+    for block, categories, workflow, hooked, *more in written:
+        hooks: dict[str, tuple[ToolHook, Json]] = {}
+        if hooked and read_hooks is not None:
+            data = {name: data for name, (_, data) in more[1].items()}
+            compiled = read_hooks({name: hook for name, (hook, _) in more[1].items()})
+            hooks = {name: (hook, data[name]) for name, hook in compiled.items()}
+        elif hooked:
+            block = {**block, "Allowed": []}
+        tracking = CallTracking(*more[0]) if more else tracking_of(block)
+        levels.append(PolicyLevel(ToolPolicy(block, categories), hooks, workflow, tracking))
+    return tuple(levels)

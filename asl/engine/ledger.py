@@ -316,13 +316,13 @@ class Ledger:
                 self.release(call)
                 return CallMustWait if isinstance(account, SharedBudget) else None
             call.reserved.append(share)
-        self._admitted(call)
+        self.count_admitted(call)
         self.running[id(at)] = call
         if self.is_recoverable:
             self.open[call.entry] = call
         return call
 
-    def _admitted(self, call: Reservation) -> None:
+    def count_admitted(self, call: Reservation) -> None:
         """Count an admitted call, and the highest sum of reservations."""
         for account in call.accounts:
             if account.call_limits:
@@ -353,7 +353,7 @@ class Ledger:
         parent.inner_calls += 1
         begun = root.nested.begin(call, call.frame.now)
         if begun is True:
-            self._admitted(call)
+            self.count_admitted(call)
             return call
         parent.inner_calls -= 1
         if type(begun) is Refusal:

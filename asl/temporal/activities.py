@@ -18,11 +18,12 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from asl.bindings import Bindings, ResolvedBindings, bind
 from asl.compiler import compile_workflow
 from asl.core.errors import StateError
+from asl.core.profile import DEFAULT
 from asl.core.values import Json, compact
 from asl.documents.loading import resolve_profile
 from asl.effects.clock import Clock, WallClock
 from asl.effects.delivery import sink_of
-from asl.effects.rate_limits import RateLimiter
+from asl.effects.rate_limits import CallTracking, RateLimiter
 from asl.effects.run import execute
 from asl.effects.runtime import find_bucket
 from asl.effects.tool_registry import ToolRegistry
@@ -31,6 +32,8 @@ from asl.engine.frame import Frame
 from asl.engine.journal_values import write_error
 from asl.engine.result import Result
 from asl.program import Program
+from asl.states.blocks.tool_policy import ToolHook
+from asl.states.blocks.tools import CompileRules
 from asl.states.errors import RaisedError
 from asl.states.items.dataset import Dataset
 from asl.states.items.pages import read_page
@@ -149,15 +152,18 @@ class AgentActivities:
             message,
             bound.find,
             clock,
-            identity_of_call(message),
+            identity_of_call(message, _read_hooks),
             buckets=bound.buckets,
             in_event_loop=in_event_loop,
             services=bound.services,
         )
 
     def _bind(self, message: CallMessage) -> ResolvedBindings:
-        bound = bind(self._bindings, _program_of(message))
+        program = _program_of(message)
+        bound = bind(self._bindings, program)
         tools = bound.services.tools = ToolRegistry(bound.services.boxes)
+        tracking = CallTracking(*message["tracking"])
+        tools.countings[id(program.document)] = tracking, program.document
         tools.rates = self._rates_of(message["execution"])
         if "memory" not in bound.services.memory:  # the next call may run elsewhere
             del bound.services.memory_service.memories["memory"]
@@ -303,6 +309,12 @@ async def _beat() -> None:
 
 def _outcome(result: Result, name: str) -> CallOutcome:
     """Return the outcome of a call of an agent, which fits into an answer of the server."""
+    if result.status == "PAUSED":
+        cause = (
+            f"agent {name!r} uses a tool that requires consent, for which a call on Temporal "
+            "cannot wait: let an Approval state request it before"
+        )
+        return CallOutcome(error=write_error(RaisedError("States.Runtime", cause)), reports=[])
     if not result.ok:  # it failed before the agent
         error = RaisedError(result.error or result.status, result.cause)
         return CallOutcome(error=write_error(error), reports=[])
@@ -324,6 +336,25 @@ def _program_of(message: CallMessage) -> Program:
         "States": {message["state"]: state},
     }
     return _program(compact(document), message["profile"], message["workflow"])
+
+
+def _read_hooks(blocks: Mapping[str, Json]) -> Mapping[str, ToolHook]:
+    """Return the compiled hooks of a tool policy."""
+    return {name: _hook(name, compact(block)) for name, block in blocks.items()}
+
+
+@lru_cache(maxsize=1024)
+def _hook(name: str, written: str) -> ToolHook:
+    block = orjson.loads(written)
+    document = {
+        "QueryLanguage": block.pop("QueryLanguage"),
+        "DefaultTools": {"Hooks": {name: block}},
+        "StartAt": "Hook",
+        "States": {"Hook": {"Type": "Succeed"}},
+    }
+    compile_rules: CompileRules | None = compile_workflow(document, DEFAULT, "hook").tools
+    assert compile_rules is not None  # there are DefaultTools
+    return compile_rules({}, cast("Frame", None)).hooks[name]
 
 
 @lru_cache(maxsize=1024)

@@ -13,8 +13,15 @@ from typing import Final, NotRequired, Self, TypedDict, cast
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.effects.agent_caller import AgentCaller
+from asl.effects.local import LocalEffects
 from asl.effects.memory_service import memory_settings
-from asl.effects.policy_levels import policy_levels_of, read_levels, root_execution, write_levels
+from asl.effects.policy_levels import (
+    ReadHooks,
+    policy_levels_of,
+    read_levels,
+    root_execution,
+    write_levels,
+)
 from asl.engine.agent import Call
 from asl.engine.execution import Identity
 from asl.engine.frame import Frame
@@ -23,7 +30,15 @@ from asl.engine.usage import CallUsage, usage_of_failure
 from asl.states.blocks.memory import MemoryAccess
 from asl.states.blocks.progress import Milestone, ProgressPlan, ReportedProgress
 from asl.states.blocks.streaming import StreamPlan
-from asl.states.calls import CallOptions, CallPart, Invocation, Target
+from asl.states.calls import CallOptions, CallPart, Target
+from asl.states.errors import BudgetOverrun
+from asl.temporal.call_budgets import (
+    WORKFLOW_EVENTS,
+    count_begun,
+    count_used,
+    open_ledger,
+    write_ledger,
+)
 from asl.temporal.payloads import CallMessage
 
 __all__ = [
@@ -48,6 +63,8 @@ class CallOutcome(TypedDict):
     """The error in the form of `write_error`, instead of the answer."""
     usage: NotRequired[dict[str, Json]]
     """Usage reported with the error."""
+    overrun: NotRequired[bool]
+    """Whether the error is that of a limit around the state, which the agent cannot handle."""
     lost: NotRequired[bool]
     """Whether the usage of the failed call is unknown."""
     reports: list[Json]
@@ -90,6 +107,8 @@ def write_call(target: Target, payload: Json, call: Call) -> CallMessage:
         progress=_write_progress(frame),
         rights=write_levels(rights),
         budget=frame.remaining_budgets(),
+        ledger=write_ledger(frame),
+        tracking=list(caller.runtime.current_services().tools.tracking_of(outer.program.document)),
         document=document,
         profile=execution.program.profile.name,
         execution=execution.name,
@@ -136,14 +155,21 @@ def apply_outcome(outcome: CallOutcome, call: Call) -> Json:
     """
     frame, caller = call.at, cast("AgentCaller", call.performer)
     now = caller.now()
+    excess: StateError | BudgetOverrun | None = None
     for kind, *report in outcome["reports"]:
         if kind == "usage":
-            state, usage = report
-            frame.account(state, usage)
-            continue
-        event, details, time = report
-        frame.now = max(frame.now, min(time, now))
-        frame.note(event, details)
+            frame.account(*report)
+        elif kind == "begun":
+            count_begun(frame, *report)
+        elif kind == "used":
+            try:
+                count_used(frame, *report)
+            except (StateError, BudgetOverrun) as error:  # raised after the other reports
+                excess = excess or error
+        else:
+            event, details, time = report
+            frame.now = max(frame.now, min(time, now))
+            frame.note(event, details)
     frame.now = now
     calls = caller.persistence.calls
     if (progress := outcome.get("progress")) is not None:
@@ -153,6 +179,8 @@ def apply_outcome(outcome: CallOutcome, call: Call) -> Json:
     if "unshown" in outcome:
         frame.partial_answer = outcome["unshown"]
         calls.record_unshown_text(frame, frame.partial_answer)
+    if isinstance(excess, BudgetOverrun) and outcome.get("overrun"):
+        raise excess
     if "error" in outcome:
         raise _read_failure(outcome)
     return outcome["answer"]
@@ -178,14 +206,19 @@ def read_target(message: CallMessage) -> Target:
     )
 
 
-def identity_of_call(message: CallMessage) -> Identity:
-    """Return the identity of the execution that calls."""
+def identity_of_call(message: CallMessage, read_hooks: ReadHooks) -> Identity:
+    """Return the identity of the execution that calls.
+
+    Args:
+        message: The call.
+        read_hooks: Compiles the hooks of its tool policies.
+    """
     return Identity(
         name=message["execution"],
         workflow_id=message["workflow"],
         express=message["express"],
         requestor=message["requestor"],
-        rights=read_levels(message["rights"]),
+        rights=read_levels(message["rights"], read_hooks),
     )
 
 
@@ -243,11 +276,14 @@ class RemoteFrame(Frame):
         self.entered, self.budget, self.reports = message["entered"], message["budget"], []
         if (progress := message["progress"]) is not None:
             self.progress = ReportedProgress(self.visit, progress[0], tuple(progress[1]))
+        if message["ledger"] is not None:
+            open_ledger(self, frame, self.reports, message["name"], message["ledger"])
         return self
 
     def note(self, event: str, details: dict[str, Json]) -> None:
-        """Collect an event for the workflow."""
-        self.reports.append(["note", event, details, self.now])
+        """Collect an event for the workflow, unless the workflow records it."""
+        if event not in WORKFLOW_EVENTS:
+            self.reports.append(["note", event, details, self.now])
 
     def account(self, state: str, result: Json) -> CallUsage:
         """Count reported usage, and collect it for the workflow."""
@@ -261,9 +297,14 @@ class RemoteFrame(Frame):
     async def outcome(self, target: Target, payload: Json, options: CallOptions | None) -> Json:
         """Call the agent; its failure is data."""
         found: CallOutcome = {"reports": self.reports}
+        caller = cast("LocalEffects", self.effects).caller
+        reported: dict[str, Json] | None = None
         try:
-            found["answer"] = await self.effects.call(self, Invocation(target, payload, options))
+            agent = caller.find(target)
+            found["answer"] = await caller.ask_agent(self, target, payload, options, agent, None)
             reported = usage_of_failure(found["answer"])
+        except BudgetOverrun as overrun:
+            found["error"], found["overrun"] = write_error(overrun.error), True
         except StateError as error:
             found["error"] = write_error(error)
             reported = None if error.usage is None else dict(error.usage)

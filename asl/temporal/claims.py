@@ -12,10 +12,10 @@ from asl.effects.services import MapItem, Notify
 from asl.effects.suspension import SuspensionMonitor
 from asl.temporal.independent import ExecutionStarter
 from asl.temporal.remote import (
-    REMOTE_SERVICES,
     CallGate,
     RemoteBuckets,
     remote_agents,
+    remote_services,
 )
 from asl.temporal.slices import Slicer
 
@@ -84,7 +84,8 @@ class WorkflowClaim:
             services.run_elsewhere = self._slicer.run
         if self._starter is not None:
             services.start_elsewhere = self._starter.start
-        services.remote, services.channels = REMOTE_SERVICES, self._channels
+        services.remote = remote_services(self._gate)
+        services.channels = self._channels
         find = remote_agents(services, self._gate)
         services.without_mocks = lambda: find
         return bound._replace(find=find, buckets=RemoteBuckets())

@@ -136,6 +136,10 @@ class CallMessage(TypedDict):
     """Tool policies around the call."""
     budget: dict[str, dict[str, Json]]
     """Remaining amounts of limits, by `workflow` and `state`."""
+    tracking: Json
+    """What the limits of the document require to record about tool calls."""
+    ledger: Json
+    """Accounts around the call and usage of earlier calls; None without a budget."""
     document: dict[str, Json]
     """Definitions of the document that the call needs."""
     profile: str
@@ -219,6 +223,8 @@ class SliceMessage(TypedDict):
     """Id of the run of the Map, with which the names of the children begin."""
     items: str
     """Packed inputs and items."""
+    bindings: NotRequired[str]
+    """Bindings in the workflow (`GivenBindings`) as JSON text."""
     content: NotRequired[str]
     """Packed outcomes and unfinished executions of an earlier run, in the order of the items."""
 

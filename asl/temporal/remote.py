@@ -46,13 +46,13 @@ from asl.temporal.payloads import (
 from asl.temporal.sizes import MAX_SIZE, check_length
 
 __all__ = [
-    "REMOTE_SERVICES",
     "CallGate",
     "RemoteAgent",
     "RemoteBuckets",
     "RemoteNotifier",
     "RemoteService",
     "remote_agents",
+    "remote_services",
     "send_remotely",
 ]
 
@@ -197,13 +197,17 @@ class RemoteService(Agent):
     """A service of the run that workers perform.
 
     Args:
+        gate: Admits the requests of the workflow.
         activity: Type of the activity.
         write: Returns its input for a request and the machine that makes it, at a time.
     """
 
     needs_loop = takes_call = limits_itself = is_internal = True
 
-    def __init__(self, activity: str, write: Callable[[Json, Frame, float], object]) -> None:
+    def __init__(
+        self, gate: CallGate, activity: str, write: Callable[[Json, Frame, float], object]
+    ) -> None:
+        self._gate = gate
         self._activity = activity
         self._write = write
 
@@ -212,16 +216,18 @@ class RemoteService(Agent):
 
         Raises:
             StateError: It is not bound on the workers, or the request fails.
+            Suspension: The next run of the workflow makes the request.
         """
         assert call is not None
         message = self._write(payload, call.at, call.performer.now())
         try:
-            found: str = await _execute(
-                self._activity,
-                compact(message),
-                start_to_close_timeout=SERVICE_TIMEOUT,
-                retry_policy=RetryPolicy(maximum_attempts=ATTEMPTS),
-            )
+            async with self._gate:
+                found: str = await _execute(
+                    self._activity,
+                    compact(message),
+                    start_to_close_timeout=SERVICE_TIMEOUT,
+                    retry_policy=RetryPolicy(maximum_attempts=ATTEMPTS),
+                )
         except ActivityError as error:
             cause = error.cause
             if isinstance(cause, ApplicationError) and cause.details:
@@ -241,12 +247,17 @@ def _page_message(request: Json, frame: Frame, now: float) -> Json:
     return {**request, "bytes": min(MAX_SIZE, frame.execution.program.profile.max_payload) // 2}
 
 
-REMOTE_SERVICES: Final[Mapping[str, Agent]] = {
-    "memory": RemoteService(MEMORY, _memory_message),
-    "items": RemoteService(ITEMS, _page_message),
-    "objects": RemoteService(OBJECT, lambda request, frame, now: request),
-}
-"""The services of a run that workers perform."""
+def remote_services(gate: CallGate) -> Mapping[str, Agent]:
+    """Return the services of a run that workers perform.
+
+    Args:
+        gate: Admits the requests of the workflow.
+    """
+    return {
+        "memory": RemoteService(gate, MEMORY, _memory_message),
+        "items": RemoteService(gate, ITEMS, _page_message),
+        "objects": RemoteService(gate, OBJECT, lambda request, frame, now: request),
+    }
 
 
 class RemoteBuckets(Mapping[str, Bucket]):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import suppress
 from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
+from asl.bindings import Bindings
 from asl.compiler import compile_workflow
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json
@@ -67,9 +69,10 @@ class SliceWorkflow:
         )
         items = [read_item(each) for each in unpack(message["items"])]
         known = unpack(message["content"]) if "content" in message else [None] * len(items)
+        bindings: Bindings = json.loads(message.get("bindings", "{}"))
         children = []
         for (data, item), content in zip(items, known, strict=True):
-            child = _Child(_name(message, item), item, self._clock, self._gate)
+            child = _Child(_name(message, item), item, self._clock, self._gate, bindings)
             if content is None:
                 child.begin(program, data, message)
             else:
@@ -86,14 +89,22 @@ class _Child:
         item: The item.
         clock: The time of the workflow.
         gate: Admits the calls of the workflow.
+        bindings: Bindings in the workflow.
     """
 
-    def __init__(self, name: str, item: MapItem, clock: WorkflowClock, gate: CallGate) -> None:
+    def __init__(
+        self,
+        name: str,
+        item: MapItem,
+        clock: WorkflowClock,
+        gate: CallGate,
+        bindings: Bindings,
+    ) -> None:
         self.name = name
         self.outcome: Json = None
         """Output, error and spending; None until the end."""
         self._item = item
-        self._clock, self._gate = clock, gate
+        self._clock, self._gate, self._bindings = clock, gate, bindings
         self._store: WorkflowStore | None = None
         """Holds the execution until its end."""
 
@@ -124,7 +135,7 @@ class _Child:
         gate = self._gate
         while self._store is not None:
             claim = WorkflowClaim(self._clock.now, gate, item=self._item)
-            result = await self._store.executor.resume(self.name, {}, True, None, claim)
+            result = await self._store.executor.resume(self.name, self._bindings, True, None, claim)
             if result.status in ENDED:
                 self.outcome, self._store = _outcome(result), None
             elif gate.is_leaving():

@@ -85,10 +85,12 @@ class Slicer:
 
     Args:
         is_long: Returns whether the history of the run is long, so that no further slice begins.
+        bindings: Bindings in the workflow, as JSON text.
     """
 
-    def __init__(self, is_long: Callable[[], bool]) -> None:
+    def __init__(self, is_long: Callable[[], bool], bindings: str) -> None:
         self._is_long = is_long
+        self.bindings = bindings
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._maps: dict[Any, _MapSlices] = {}
         self._documents: dict[str, dict[str, Json] | None] = {}
@@ -213,6 +215,7 @@ class _MapSlices:
             express=execution.express,
             run=run.id,
             items=pack([_written_item(each.frame) for each in children]),
+            bindings=self._slicer.bindings,
         )
         try:
             check_length(message["items"], f"the input of {len(children)} items")

@@ -72,7 +72,7 @@ class ExecutionWorkflow:
             self.store.begin(self.name, start, info.workflow_start_time)
         except AslError as error:
             self._refusal = error
-        self._slicer = Slicer(must_leave)
+        self._slicer = Slicer(must_leave, start.get("bindings", "{}"))
         self._gate = CallGate(self._is_leaving)
         self._given = start.get("bindings", "{}")
         self._starter: ExecutionStarter | None = ExecutionStarter(self._gate, self._given)

@@ -176,3 +176,19 @@ def test_agents_use_the_tools_of_their_worker(store: Store) -> None:
     result = store.run(document, "a", name=uuid4().hex, agents={"Writer": write}, tools=tools)
     assert (result.status, result.output) == ("SUCCEEDED", ["a"])
     assert "ToolCalled" in [each.type for each in store.events(result.name)]
+
+
+def test_prices_reach_the_slices_of_a_map(address: str) -> None:
+    each = {"StartAt": "E", "States": {"E": {**CALL, "Agent": "Model"}}}
+    mode = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}}
+    document = {
+        "StartAt": "M",
+        "States": {"M": {"Type": "Map", "ItemProcessor": {**mode, **each}, "End": True}},
+    }
+    answer = {"_usage": {"input": 1, "output": 1}, "model": "m"}
+    prices = {"m": {"input": 1, "output": 2}}
+    agents = {"Model": lambda data: answer}
+    with asl.open_store(address, agents=agents, prices=prices) as store:
+        result = store.run(document, [*range(25)])
+    assert (result.status, result.usage["tokens"]) == ("SUCCEEDED", 50)
+    assert result.usage["cost"] == 25 * (1 + 2)

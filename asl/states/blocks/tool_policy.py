@@ -76,6 +76,8 @@ class ToolHook(NamedTuple):
 
     agent: Evaluate
     parameters: Evaluate | None
+    block: Mapping[str, Json]
+    """Its block, with its query language."""
 
 
 class ToolRules(NamedTuple):

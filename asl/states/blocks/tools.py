@@ -154,7 +154,9 @@ def _written(block: Compiler) -> dict[str, Json]:
 def _hook(compiler: Compiler) -> ToolHook:
     agent = compiler.scalar("Agent")
     assert agent is not None  # the schema demands it
-    return ToolHook(agent, compiler.template("Parameters"))
+    language = "JSONata" if compiler.jsonata else "JSONPath"
+    block = {**compiler.state, "QueryLanguage": language}
+    return ToolHook(agent, compiler.template("Parameters"), block)
 
 
 def _is_constant(block: Compiler) -> bool:
