@@ -47,7 +47,7 @@ BILLED_MEMORY: Final = 64
 BILLED: Final = 0.1
 """Seconds by which express executions are billed."""
 _LOOK: Final = 0.01
-"""Seconds between two looks at a stopping execution."""
+"""Seconds between the first two looks at a stopping execution; later ones are rarer."""
 _STOPPED: Final = 10.0
 """Seconds to wait for a stopping execution."""
 
@@ -350,10 +350,10 @@ async def stop_execution(
         except AslError:
             if service.store.get(stored.name).status not in ENDED:
                 raise
-        waited = 0.0
+        waited, look = 0.0, _LOOK
         while waited < _STOPPED and service.store.get(stored.name).status not in ENDED:
-            await asyncio.sleep(_LOOK)
-            waited += _LOOK
+            await asyncio.sleep(look)
+            waited, look = waited + look, 1.2 * look
     return {"stopDate": service.store.get(stored.name).ended or service.now()}
 
 

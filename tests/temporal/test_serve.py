@@ -135,6 +135,19 @@ def test_boto3(worker: list[str], url: str) -> None:
     assert not aws.list_executions(stateMachineArn=arn, statusFilter="ABORTED")["executions"]
 
 
+def test_express_executions(worker: list[str], url: str) -> None:
+    aws = aws_client(url)
+    definition = task("arn:aws:lambda:us-east-1:123456789012:function:work")
+    machine = aws.create_state_machine(
+        name="E", definition=definition, roleArn=ROLE, type="EXPRESS"
+    )
+    found = aws.start_sync_execution(stateMachineArn=machine["stateMachineArn"], input="1")
+    assert (found["status"], found["output"]) == ("SUCCEEDED", '{"done":1}')
+    worker.append("Bad")
+    found = aws.start_sync_execution(stateMachineArn=machine["stateMachineArn"])
+    assert (found["status"], found["error"], found["cause"]) == ("FAILED", "Bad", "no")
+
+
 def ended(aws: Any, arn: str) -> Any:
     """Return the description of an ended execution."""
     found = aws.describe_execution(executionArn=arn)
