@@ -81,9 +81,9 @@ def test_the_navigation_is_read_at_any_depth(hooks: SimpleNamespace) -> None:
 
 def test_blocks_show_the_names_of_their_files(hooks: SimpleNamespace) -> None:
     page = SimpleNamespace(file=SimpleNamespace(src_uri="testing.md"))
-    text = "```json a.asl.json\n{}\n```\n"
+    text = "1 \\< 2\n```json a.asl.json\n{}\n```\n"
     shown = hooks.on_page_markdown(text, page, None, None)
-    assert shown == '```json title="a.asl.json"\n{}\n```\n'
+    assert shown == '1 &lt; 2\n```json title="a.asl.json"\n{}\n```\n'
 
 
 # Playground --------------------------------------------------------------------------------------

@@ -81,14 +81,19 @@ def outside(pages: set[str]) -> set[str]:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Point links to the places that files have on the site, and show the names of blocks."""
+    """Adapt a page to the site, and insert the playground at its mark."""
     parts, end = [], 0
     for fence in FENCED.finditer(markdown):
-        parts.append(with_site_links(markdown[end : fence.start()], page.file.src_uri))
+        parts.append(site_prose(markdown[end : fence.start()], page.file.src_uri))
         parts.append(NAMED_FENCE.sub(r'\1 title="\2"', fence[0]))
         end = fence.end()
-    text = "".join([*parts, with_site_links(markdown[end:], page.file.src_uri)])
+    text = "".join([*parts, site_prose(markdown[end:], page.file.src_uri)])
     return text.replace(MARK, app())
+
+
+def site_prose(text: str, place: str) -> str:
+    """Return text outside code as the site needs it."""
+    return with_site_links(text, place).replace("\\<", "&lt;")  # Python-Markdown lacks this escape
 
 
 def with_site_links(text: str, place: str) -> str:
