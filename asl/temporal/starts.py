@@ -14,7 +14,8 @@ from asl.program import Program
 from asl.stores.executions import ExecutionOrigin, StoredExecution, descendants, find_execution
 from asl.stores.transfer import export_executions, with_briefs
 from asl.temporal.lists import memo_of, new_execution
-from asl.temporal.payloads import StartMessage, pack, start_message
+from asl.temporal.named_machines import named_machines
+from asl.temporal.payloads import GivenBindings, StartMessage, pack, start_message
 from asl.temporal.reader import TemporalReader
 from asl.temporal.workflow_bindings import given_bindings
 
@@ -65,13 +66,25 @@ class WorkflowStarter:
             express=express,
             requestor=requestor,
             command=self._executor.command,
-            bindings=given_bindings(program, self._bindings),
+            bindings=self._given(program, origin.workflow_id),
             origin=origin,
         )
         started = new_execution(chosen, program.name, self._executor.clock.now(), origin)
         if not self._client.start(chosen, message, memo_of(started)):
             self._check_same(chosen, program, data)
         return started
+
+    def _given(self, program: Program, machine: str | None) -> GivenBindings:
+        """Return the bindings of a workflow; a state machine finds those that its document names.
+
+        Args:
+            program: The program of the execution.
+            machine: ARN of the registered state machine; None for a document without registration.
+        """
+        given = given_bindings(program, self._bindings)
+        if machine is not None and (machines := named_machines(self._reader, program)):
+            given["workflows"] = {**machines, **given.get("workflows", {})}
+        return given
 
     def _check_same(self, name: str, program: Program, data: Json) -> None:
         """Check that the execution of a name has this document and input.
@@ -135,7 +148,7 @@ class WorkflowStarter:
             content = with_briefs(content, briefs)
         stored = find_execution(session, name)
         assert stored is not None
-        bindings = compact(given_bindings(self._reader.program(stored), self._bindings))
+        bindings = compact(self._given(self._reader.program(stored), stored.workflow_id))
         message, again = StartMessage(content=pack(content), bindings=bindings), briefs is not None
         if not self._client.start(name, message, memo_of(stored), again=again):
             self._reader.forget(name)

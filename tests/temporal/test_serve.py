@@ -135,6 +135,25 @@ def test_boto3(worker: list[str], url: str) -> None:
     assert not aws.list_executions(stateMachineArn=arn, statusFilter="ABORTED")["executions"]
 
 
+def test_a_state_starts_a_registered_state_machine(worker: list[str], url: str) -> None:
+    """It is named in the document, and names another one itself."""
+    aws = aws_client(url)
+    definition = task("arn:aws:lambda:us-east-1:123456789012:function:work")
+    for name in ("Inner", "Middle", "Outer"):
+        machine = aws.create_state_machine(name=name, definition=definition, roleArn=ROLE)
+        state: dict[str, Any] = {
+            "Type": "Task",
+            "Resource": "arn:aws:states:::states:startExecution.sync:2",
+            "Parameters": {"StateMachineArn": machine["stateMachineArn"], "Input.$": "$"},
+            "OutputPath": "$.Output",
+            "End": True,
+        }
+        definition = json.dumps({"StartAt": "S", "States": {"S": state}})
+    started = aws.start_execution(stateMachineArn=machine["stateMachineArn"], input="[1]")
+    found = until(lambda: ended(aws, started["executionArn"]))
+    assert found.get("output") == '{"done":[1]}', found
+
+
 def test_express_executions(worker: list[str], url: str) -> None:
     aws = aws_client(url)
     definition = task("arn:aws:lambda:us-east-1:123456789012:function:work")
