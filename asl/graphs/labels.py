@@ -145,4 +145,4 @@ def details(state: Mapping[str, Json], words: str | None = None) -> Iterator[str
         yield from type_of(state).describe(state)
     retriers = state.get("Retry")
     if type(retriers) is list and retriers:
-        yield "retried"
+        yield "Retry"

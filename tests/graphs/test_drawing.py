@@ -233,7 +233,7 @@ def test_a_chain_is_drawn_in_its_own_words() -> None:
         "on_failure",
         "equals go",
     ]
-    assert "a<br/>parse_score<br/>retried" in drawing
+    assert "a<br/>parse_score<br/>Retry" in drawing
     assert "$" not in drawing
 
 
