@@ -67,9 +67,9 @@ def _bound(bound: "Bound", unit: str) -> str:
         return f"unlimited, no budget limits {_names(bound.states)}"
     most = f"at most {bound.maximum.normalize():f}{unit}"
     if bound.states:
-        return f"{most}, plus one call of {_names(bound.states)}"
+        return f"{most}, plus one call of the state {_names(bound.states)}"
     if bound.visits:
-        return f"{most}, plus one call in each visit of {_names(bound.visits)}"
+        return f"{most}, plus one call in each visit of the state {_names(bound.visits)}"
     return most
 
 

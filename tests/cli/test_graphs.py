@@ -1,4 +1,4 @@
-"""`asl graph` and `asl diff`."""
+"""`asl graph`, `asl diff` and `asl plan`."""
 
 import json
 from pathlib import Path
@@ -72,3 +72,10 @@ def test_differences_as_json(asl: Any, tmp_path: Path) -> None:
     same = asl("diff", one, one)
     assert (same.exit_code, same.stdout) == (0, "")
     assert same.stderr == "no differences\n"
+
+
+def test_plan_names_the_state_whose_call_may_exceed_the_budget(asl: Any, tmp_path: Path) -> None:
+    state = {"Type": "Task", "Agent": "Writer", "End": True}
+    document = {"StartAt": "Discuss", "Budget": {"MaxCost": 1}, "States": {"Discuss": state}}
+    result = asl("plan", saved(tmp_path, "a.asl.json", document))
+    assert "cost: at most 1 USD, plus one call of the state Discuss\n" in result.stdout
