@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import tracemalloc
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -497,7 +497,20 @@ COMMAND = "import sys; from asl.cli.main import main; sys.exit(main())"
 """What the installed command `asl` runs."""
 
 
-def hello() -> Sides:
+def command_line(*arguments: str) -> Callable[[], Sides]:
+    """Return the preparation of a whole process of `asl` with the path of a small document.
+
+    Args:
+        arguments: The words of the command line; `DOC` is the document.
+    """
+
+    def prepare() -> Sides:
+        return _processes(arguments)
+
+    return prepare
+
+
+def _processes(arguments: Sequence[str]) -> Sides:
     folder = Path(tempfile.mkdtemp(prefix="asl-benchmark-"))
     document = folder / "hello.asl.json"
     document.write_text(
@@ -507,13 +520,14 @@ def hello() -> Sides:
     environment = {**os.environ, "PYTHONPATH": str(root)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
 
-    def process(*arguments: str) -> Callable[[], None]:
-        command = [sys.executable, *arguments]
+    def process(*words: str) -> Callable[[], None]:
+        command = [sys.executable, *words]
         return lambda: subprocess.run(
             command, check=True, stdout=subprocess.DEVNULL, env=environment
         ).check_returncode()
 
-    return process("-c", "pass"), process("-c", COMMAND, "run", str(document)), 1
+    own = (str(document) if each == "DOC" else each for each in arguments)
+    return process("-c", "pass"), process("-c", COMMAND, *own), 1
 
 
 # W9: a distributed Map over a file of JSON Lines, results to a file
@@ -664,7 +678,14 @@ WORKLOADS = (
         lambda: guarded(0.01, 0, blocks=False),
     ),
     Workload("heap", "bytes of an execution that waits in its agent", 2.2, heap, gives="B"),
-    Workload("W7", "asl run of a hello-world, whole process; vs python -c pass", 14, hello),
+    Workload(
+        "W7",
+        "asl run of a hello-world, whole process; vs python -c pass",
+        14,
+        command_line("run", "DOC"),
+    ),
+    Workload("W7c", "the same with asl check", 11.5, command_line("check", "DOC")),
+    Workload("W7h", "the same with asl --help", 6.5, command_line("--help")),
     Workload("W8-10k", "W1 over 10 kB, nested writes", 2.5, large(10_000)),
     Workload("W8-1M", "W1 over 1 MB, nested writes", 2.5, large(1_000_000)),
     Workload("W8-10M", "W1 over 10 MB, nested writes", 2.5, large(10_000_000)),

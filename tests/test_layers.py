@@ -280,6 +280,14 @@ BUDGETS = {
             *("asl.dialects.registry", "asl.dialects.base", *FOREIGN),
         },
     ),
+    "asl check hello.asl.json": (
+        ["-m", "asl", "check", "hello.asl.json"],
+        {
+            *("asyncio", "ruamel", "pydantic", "re2", "jsonschema", "asl.expr.jsonata"),
+            *("asl.agents.file", "asl.agents.registry", "asl.engine.agent", "asl.executions"),
+            *FOREIGN,
+        },
+    ),
 }
 
 

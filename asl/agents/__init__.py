@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from asl.agents.function import LambdaSettings, function_agent
-from asl.agents.tool import Tool
-
 if TYPE_CHECKING:
+    from asl.agents.function import LambdaSettings, function_agent
     from asl.agents.graph_agent import GraphAgent
     from asl.agents.http import HttpAgent
     from asl.agents.mcp import McpServer
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
     from asl.agents.openai_agent import OpenAiAgent
     from asl.agents.process import ProcessAgent
     from asl.agents.pydantic_agent import PydanticAgent
+    from asl.agents.tool import Tool
 
 __all__ = [
     "GraphAgent",
@@ -37,11 +36,14 @@ __all__ = [
 _MODULES = {
     "GraphAgent": "graph_agent",
     "HttpAgent": "http",
+    "LambdaSettings": "function",
     "McpServer": "mcp",
     "ModelAgent": "model",
     "OpenAiAgent": "openai_agent",
     "ProcessAgent": "process",
     "PydanticAgent": "pydantic_agent",
+    "Tool": "tool",
+    "function_agent": "function",
 }
 
 

@@ -1,33 +1,12 @@
 """Tasks of a document that tools of the run answer, by the names that the document has for them."""
 
-from collections.abc import Container
-
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.engine.agent import Agent, Call
 from asl.engine.definitions import AgentDefinition
 from asl.engine.tools import ToolOffer
 
-__all__ = ["DocumentTool", "is_answered_by_tools", "is_bound_tool"]
-
-
-def is_bound_tool(name: str, tools: Container[str]) -> bool:
-    """Return whether a tool, or its server, is among the tools of a run.
-
-    Args:
-        name: `NAME`, `SERVER/TOOL` or `SERVER/*`.
-        tools: Names of the bindings.
-    """
-    return name in tools or name.rpartition("/")[0] in tools
-
-
-def is_answered_by_tools(definition: AgentDefinition, tools: Container[str]) -> bool:
-    """Return whether bound tools answer an agent of a document that is bound to nothing itself."""
-    if definition.tool_calls is None:
-        return False
-    return definition.selects is not None or any(
-        is_bound_tool(each.name, tools) for each in definition.tools
-    )
+__all__ = ["DocumentTool"]
 
 
 class DocumentTool(Agent):

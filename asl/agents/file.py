@@ -39,6 +39,7 @@ from asl.agents.process import PROCESS
 from asl.agents.registry import FileBindings
 from asl.agents.scripted import SCRIPT, SCRIPTS
 from asl.agents.secrets import SecretFilter, find_placeholders, looked_up, secrets_in
+from asl.agents.sections import SECTIONS, WITH_AGENTS
 from asl.agents.tool import Tool
 from asl.checks.structure import shape
 from asl.core.diagnostics import (
@@ -59,7 +60,7 @@ from asl.core.values import Json, type_name
 from asl.engine.tools import Toolbox
 from asl.states.schemas import known_fields
 
-__all__ = ["KINDS", "InvalidAgents", "check_agents", "is_agents_file", "load_bindings"]
+__all__ = ["KINDS", "InvalidAgents", "check_agents", "load_bindings"]
 
 KINDS: Mapping[str, AgentKind] = MappingProxyType(
     {
@@ -71,10 +72,6 @@ KINDS: Mapping[str, AgentKind] = MappingProxyType(
         **dict.fromkeys(SCRIPTS, SCRIPT),
     }
 )
-
-
-WITH_AGENTS = ("agents", "resources", "mocks")
-SECTIONS = (*WITH_AGENTS, "tools", "servers", "memory", "aws")
 
 
 class InvalidAgents(InvalidDocument):
@@ -126,16 +123,6 @@ def check_agents(document: Document, *, strict: bool = False) -> Report:
         for each in report
     )
     return replace(report, diagnostics=tuple(graded))
-
-
-def is_agents_file(document: Document) -> bool:
-    """Whether this is an agents file, by its name or, if that says nothing, by its sections."""
-    name = Path(document.source.name or "").name
-    value = document.value
-    if type(value) is not dict or not value.keys().isdisjoint(("StartAt", "States")):
-        return False
-    stem = name.rpartition(".")[0]
-    return stem == "agents" or stem.endswith(".agents") or not value.keys().isdisjoint(SECTIONS)
 
 
 class _File:

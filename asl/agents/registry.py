@@ -11,12 +11,12 @@ from functools import partial
 from typing import Any
 
 from asl.agents.adapters import as_agent
-from asl.agents.document_tool import DocumentTool, is_answered_by_tools
+from asl.agents.document_tool import DocumentTool
 from asl.agents.tool import as_toolbox
 from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.engine.agent import Agent, CallbackHandler, Find, OpenAgents, open_agent
-from asl.engine.definitions import AgentDefinition, NoDefinitions
+from asl.engine.definitions import AgentDefinition, NoDefinitions, is_answered_by_tools
 from asl.engine.tools import ListTools
 from asl.expr.text_matching import compile_glob
 from asl.states.calls import Target, is_function

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import click
 
-from asl.agents.registry import FileBindings
 from asl.cli.console import has_colour
 from asl.cli.project import Project
 from asl.core.diagnostics import InvalidDocument
@@ -19,6 +18,9 @@ from asl.core.errors import AslError
 from asl.core.json_text import read_data
 from asl.core.profile import PROFILES, Profile, profile_named
 from asl.core.values import Json
+
+if TYPE_CHECKING:
+    from asl.agents.registry import FileBindings
 
 __all__ = [
     "AGENTS",
@@ -301,7 +303,7 @@ def read_document(name: str, origin: Origin) -> "Document":
         return load(sys.stdin.buffer.read(), name="<stdin>", **origin)
     document = load(_path(name), **origin)
     if document.value.keys().isdisjoint(("StartAt", "States")):
-        from asl.agents.file import is_agents_file
+        from asl.agents.sections import is_agents_file
 
         if is_agents_file(document):
             raise AslError(f"{name!r} is an agents file: use it in 'asl run DOC --agents {name}'")
@@ -428,9 +430,10 @@ def read_workflows(pairs: Iterable[str], origin: Origin) -> "dict[str, Document]
     return found
 
 
-def read_agents_files(files: Iterable[str]) -> FileBindings:
+def read_agents_files(files: Iterable[str]) -> "FileBindings":
     """Return what agents files bind, as it is written there; the last file wins."""
     from asl.agents.file import load_bindings
+    from asl.agents.registry import FileBindings
 
     bound = FileBindings()
     with report_as_usage():

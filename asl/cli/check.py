@@ -4,11 +4,10 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
-from asl.agents.registry import FileBindings
 from asl.checks import check
 from asl.checks.aws import unreadable
 from asl.cli import console
@@ -34,13 +33,16 @@ from asl.core.render.text import render_text
 from asl.core.values import Json
 from asl.documents.defined_agents import check_bound
 
+if TYPE_CHECKING:
+    from asl.agents.registry import FileBindings
+
 __all__ = ["check_command"]
 
 
 class BoundNames(TypedDict):
     """The names that are bound; None if unknown."""
 
-    bound: FileBindings | None
+    bound: "FileBindings | None"
     workflows: Collection[str] | None
 
 
@@ -169,12 +171,14 @@ def _reports(
     names: BoundNames,
     settings: CheckSettings,
 ) -> Iterator[Report]:
-    from asl.agents.file import check_agents, is_agents_file
+    from asl.agents.sections import is_agents_file
 
     for each in documents:
         if isinstance(each, InvalidDocument):
             yield unreadable(each.report) if profile.aws else each.report
         elif is_agents_file(each):
+            from asl.agents.file import check_agents
+
             yield check_agents(each, strict=settings["strict"])
         else:
             yield from _of_document(each, profile, names, settings)
@@ -224,9 +228,9 @@ def _without_repeats(reports: Iterable[Report]) -> list[Report]:
 
 def _agents_reports(files: Collection[str], strict: bool) -> Iterator[Report]:
     """Yield the reports of agents files with findings."""
-    from asl.agents.file import check_agents
-
     for file in sorted({*files}):
+        from asl.agents.file import check_agents
+
         report = check_agents(read_value(Path(file)), strict=strict)
         if report:
             yield report

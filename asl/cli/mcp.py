@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import click
 
-from asl.agents.file import is_agents_file
+from asl.agents.sections import is_agents_file
 from asl.cli import console
 from asl.cli.arguments import Origin, origin_options, read_documents, read_folder
 from asl.cli.binding_options import BindingOptions, binding_options

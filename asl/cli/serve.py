@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import click
 from click.core import ParameterSource
 
-from asl.agents.file import is_agents_file
+from asl.agents.sections import is_agents_file
 from asl.cli import console
 from asl.cli.access_options import AccessOptions, access_options
 from asl.cli.arguments import (

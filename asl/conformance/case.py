@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from asl.agents.file import is_agents_file
 from asl.agents.scripted import check_script
+from asl.agents.sections import is_agents_file
 from asl.compose import load
 from asl.core.diagnostics import InvalidDocument, bounded_suggestions, did_you_mean, misspelt
 from asl.core.document import Document, contents, is_workflow, read_value

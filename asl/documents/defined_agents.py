@@ -3,14 +3,13 @@
 from collections.abc import Collection, Container, Iterator, Mapping
 from typing import Final
 
-from asl.agents.document_tool import is_answered_by_tools, is_bound_tool
 from asl.checks import check
 from asl.core.diagnostics import Finding, Report, Severity, place
 from asl.core.document import Document
 from asl.core.profile import Profile
 from asl.core.values import Json
 from asl.dialects import agent_definitions
-from asl.engine.definitions import AgentDefinition
+from asl.engine.definitions import AgentDefinition, is_answered_by_tools, is_bound_tool
 
 __all__ = ["check_bound", "check_definitions", "names_answered_by_tools", "unbound_code"]
 

@@ -14,7 +14,8 @@ from lsprotocol.types import (
 )
 from pygls.uris import from_fs_path
 
-from asl.agents.file import check_agents, is_agents_file
+from asl.agents.file import check_agents
+from asl.agents.sections import is_agents_file
 from asl.checks import check
 from asl.checks.aws import unreadable
 from asl.core.diagnostics import Diagnostic as Reported

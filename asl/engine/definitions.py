@@ -5,7 +5,7 @@ is bound to the name of one takes them from its call (`Call.definition`); what a
 wins.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
@@ -20,6 +20,8 @@ __all__ = [
     "NoDefinitions",
     "ToolCalls",
     "Unsupported",
+    "is_answered_by_tools",
+    "is_bound_tool",
 ]
 
 ToolCalls: TypeAlias = Callable[[Json], Sequence[tuple[str, Json]]]
@@ -138,3 +140,22 @@ class AgentDefinition:
 
 NoDefinitions: Mapping[str, AgentDefinition] = MappingProxyType({})
 """The definitions of a document that defines no agents."""
+
+
+def is_bound_tool(name: str, tools: Container[str]) -> bool:
+    """Return whether a tool, or its server, is among the tools of a run.
+
+    Args:
+        name: `NAME`, `SERVER/TOOL` or `SERVER/*`.
+        tools: Names of the bindings.
+    """
+    return name in tools or name.rpartition("/")[0] in tools
+
+
+def is_answered_by_tools(definition: AgentDefinition, tools: Container[str]) -> bool:
+    """Return whether bound tools answer an agent of a document that is bound to nothing itself."""
+    if definition.tool_calls is None:
+        return False
+    return definition.selects is not None or any(
+        is_bound_tool(each.name, tools) for each in definition.tools
+    )
