@@ -59,10 +59,18 @@ class Server:
         self.client = client
 
     async def start(
-        self, document: Mapping[str, Any], data: Json = None, name: str | None = None
+        self,
+        document: Mapping[str, Any],
+        data: Json = None,
+        name: str | None = None,
+        workflows: Mapping[str, Json] | None = None,
     ) -> WorkflowHandle[Any, Any]:
-        """Start an execution."""
-        message = start_message(asl.compile(dict(document)), {} if data is None else data)
+        """Start an execution; *workflows* are the documents that it may start."""
+        message = start_message(
+            asl.compile(dict(document)),
+            {} if data is None else data,
+            bindings={"workflows": dict(workflows or {})},
+        )
         return await self.client.start_workflow(
             EXECUTION,
             message,
