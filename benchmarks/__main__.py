@@ -17,7 +17,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
-from benchmarks import blueprints, dialects, durability, editor, server, service, workers, workloads
+from benchmarks import (
+    blueprints,
+    dialects,
+    durability,
+    editor,
+    server,
+    service,
+    temporal,
+    workers,
+    workloads,
+)
 from benchmarks.workloads import Workload
 
 WORKLOADS = (
@@ -29,6 +39,7 @@ WORKLOADS = (
     *service.WORKLOADS,
     *server.WORKLOADS,
     *editor.WORKLOADS,
+    *temporal.WORKLOADS,
 )
 
 REPEATS = 2

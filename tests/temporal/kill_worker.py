@@ -32,6 +32,7 @@ async def main(port: str) -> None:
     """Run until the process is killed."""
     claims.MAX_EVENTS = 60
     remote.HEARTBEAT, activities.BEAT = timedelta(seconds=3), 1.0
+    remote.ATTEMPTS = 30  # workers die far more often than calls take
     while True:
         try:
             client = await connect(TemporalAddress(f"127.0.0.1:{port}"))

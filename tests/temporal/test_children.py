@@ -21,7 +21,7 @@ START = "arn:aws:states:::states:startExecution"
 WORKFLOW = {"Type": "Workflow", "WorkflowId": "child", "End": True}
 SYNC = {"Type": "Task", "Resource": f"{START}.sync:2", "OutputPath": "$.Output", "End": True}
 CALL = {"Type": "Task", "Agent": "same", "End": True}
-ASK = {"Type": "Approval", "Prompt": "?", "ResultPath": "$.approval", "Next": "Call"}
+ASK = {"Type": "Approval", "Prompt": "?", "ResultPath": "$.approval", "Next": "Wait"}
 
 
 def started(resource: str, **more: Json) -> Json:
@@ -35,8 +35,9 @@ def one(state: Json) -> Json:
     return {"StartAt": "Only", "States": {"Only": state}}
 
 
-CHILD = {"StartAt": "Ask", "States": {"Ask": ASK, "Call": CALL}}
-"""A workflow that waits for an approval and calls an agent."""
+WAIT = {"Type": "Wait", "Seconds": 1, "Next": "Call"}
+CHILD = {"StartAt": "Ask", "States": {"Ask": ASK, "Wait": WAIT, "Call": CALL}}
+"""A workflow that waits for an approval and for time, and calls an agent."""
 
 
 @pytest.fixture(scope="module")
