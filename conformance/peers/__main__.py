@@ -6,34 +6,43 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from asl.conformance import load_suite
 from conformance.peers.cases import questions
-from conformance.peers.interpreters import ROOT, Peer, installed
+from conformance.peers.interpreters import Peer, installed
 from conformance.peers.scores import Score, page, score
 
-PAGE = ROOT / "docs" / "comparison.md"
+SUITES = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:
-    """Run the questions on the chosen interpreters, and write the page or show what failed."""
+    """Ask the chosen interpreters all questions, and show their scores."""
     parser = argparse.ArgumentParser(prog="python -m conformance.peers", description=__doc__)
     parser.add_argument("--peer", metavar="NAME", action="append", help="only this interpreter")
     parser.add_argument(
         "--adapter", metavar="NAME=COMMAND", action="append", default=[], help="another one"
     )
-    parser.add_argument("--under", default="", help="only cases of a file below conformance/")
-    parser.add_argument("--failed", action="store_true", help="show failed cases, write no page")
-    parser.add_argument("--page", type=Path, default=PAGE, help="the page (%(default)s)")
+    parser.add_argument(
+        "--under",
+        action="append",
+        metavar="PATH",
+        help="only cases of a file or folder of the suite",
+    )
+    parser.add_argument("--failed", action="store_true", help="show the failed cases")
+    parser.add_argument(
+        "--page", type=Path, metavar="FILE", help="write a page: docs/comparison.md"
+    )
     options = parser.parse_args()
     peers = [*installed(), *map(_adapter, options.adapter)]
     chosen = [each for each in peers if not options.peer or each.name in options.peer]
-    found = questions(options.under)
+    suites = (load_suite(SUITES / each) for each in options.under or ("amazon", "core"))
+    found = questions(case for suite in suites for case in suite)
     scores = []
     for peer in chosen:
         scores.append(score(peer, found))
         print(f"{peer.name}: {len(scores[-1].right)} of {len(scores[-1].asked)}", flush=True)
     if options.failed:
         print(*(line for each in scores for line in _failed(each)), sep="\n")
-    else:
+    if options.page:
         text = page(scores, found, datetime.now(tz=UTC).date())
         options.page.write_text(text, encoding="utf-8")
 

@@ -1,16 +1,15 @@
 """The cases that every interpreter of Amazon States Language can be asked."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from asl.conformance import Case, load_suite
+from asl.conformance import Case
 from asl.conformance.case import CHECK_FACTS
 from asl.conformance.local import LocalImplementation
 from asl.conformance.runner import run_case
-from asl.core.environment import data_folder
 from asl.core.values import Json, compact
 
 __all__ = ["Question", "questions"]
@@ -107,6 +106,8 @@ class Question:
                 return reason
         scripts = [*source.agents.values(), *source.resources.values(), *source.mocks.values()]
         expected = compact(self.case.expect)
+        if any("Error" not in each.get("raise", {"Error": ""}) for each in _objects(scripts)):
+            return "errors without a name"
         if any(not TIMED.isdisjoint(each) for each in _objects(scripts)):
             return "tasks that take virtual time"
         if OUTSIDE.search(compact(self.case.document)):
@@ -157,14 +158,8 @@ class Question:
             yield "Failed executions"
 
 
-def questions(under: str = "") -> list[Question]:
-    """Return the questions that the suite has.
-
-    Args:
-        under: A file or folder below `conformance/`; the cases of AWS and of the core otherwise.
-    """
-    folders = [under] if under else ["amazon", "core"]
-    cases = [case for each in folders for case in load_suite(data_folder("conformance") / each)]
+def questions(cases: Iterable[Case]) -> list[Question]:
+    """Return the cases that are questions about Amazon States Language."""
     found = (_question(case) for case in cases if case.document is not None)
     return [each for each in found if each is not None]
 

@@ -3,6 +3,7 @@
 import json
 import platform
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -61,7 +62,7 @@ def installed() -> Iterator[Peer]:
         number = json.loads(package.read_text(encoding="utf-8"))["version"]
         yield Peer(
             "aws-local-stepfunctions",
-            f"{number}, Node.js",
+            f"{number}, Node.js {_version(node)}",
             (node, str(HERE / "local_stepfunctions.mjs"), str(MODULES.parent)),
             unclaimed=frozenset(
                 {
@@ -77,6 +78,11 @@ def installed() -> Iterator[Peer]:
             ),
             claims="its `docs/feature-support.md`: JSONPath; no `QueryLanguage`, no `Assign`",
         )
+
+
+def _version(program: str) -> str:
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    return done.stdout.strip().removeprefix("v")
 
 
 def _node() -> str | None:

@@ -25,6 +25,12 @@ from moto.stepfunctions.parser.asl.component.common.error_name.failure_event imp
     FailureEvent,
     FailureEventException,
 )
+from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name import (
+    StatesErrorName,
+)
+from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name_type import (
+    StatesErrorNameType,
+)
 from moto.stepfunctions.parser.asl.component.common.retry import retrier_decl
 from moto.stepfunctions.parser.asl.component.state.exec.state_task import lambda_eval_utils
 from moto.stepfunctions.parser.asl.component.state.exec.state_task.service import (
@@ -123,7 +129,7 @@ class MotoInterpreter:
             raise FailureEventException(
                 FailureEvent(
                     env=env,
-                    error_name=CustomErrorName(failure.error),
+                    error_name=_error_name(failure.error),
                     event_type=HistoryEventType.TaskFailed,
                     event_details=EventDetails(taskFailedEventDetails=details),
                 )
@@ -147,6 +153,13 @@ def _facts(described: Mapping[str, Any]) -> dict[str, Json]:
         if described.get(name):
             facts[name] = described[name]
     return facts
+
+
+def _error_name(name: str) -> CustomErrorName | StatesErrorName:
+    try:
+        return StatesErrorName(StatesErrorNameType.from_name(name))
+    except ValueError:
+        return CustomErrorName(name)
 
 
 def _output(text: str) -> Json:
