@@ -76,7 +76,7 @@ def installed() -> Iterator[Peer]:
                     *("Tolerated failures", "Variables"),
                 }
             ),
-            claims="its `docs/feature-support.md`: JSONPath; no `QueryLanguage`, no `Assign`",
+            claims="its page on feature support: JSONPath; no `QueryLanguage`, no `Assign`",
         )
 
 
