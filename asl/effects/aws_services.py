@@ -94,7 +94,10 @@ class StartExecutionService:
         execution.add_done_callback(lambda _: begun.leave())
         started = {"ExecutionArn": child.id, "StartDate": self._date(began)}
         if self.express:
-            return self._described(child, await execution)
+            ended = await execution
+            if ended.status == "PAUSED":
+                runtime.wait_for(ended, call.at.key)
+            return self._described(child, ended)
         if not awaited:
             services.count(execution)
             services.leave(execution)

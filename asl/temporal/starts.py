@@ -45,6 +45,7 @@ class WorkflowStarter:
         express: bool,
         requestor: str | None,
         origin: ExecutionOrigin,
+        bindings: Bindings | None = None,
     ) -> StoredExecution:
         """Start a new execution and return it as lists show it.
 
@@ -55,6 +56,7 @@ class WorkflowStarter:
             express: Whether it is an express execution.
             requestor: Name of the user who starts it.
             origin: The registered state machine that it belongs to.
+            bindings: Its bindings; None for those of the store.
 
         Raises:
             ExecutionExists: The name belongs to an execution with another document or input.
@@ -66,7 +68,7 @@ class WorkflowStarter:
             express=express,
             requestor=requestor,
             command=self._executor.command,
-            bindings=self._given(program, origin.workflow_id),
+            bindings=self._given(program, origin.workflow_id, bindings),
             origin=origin,
         )
         started = new_execution(chosen, program.name, self._executor.clock.now(), origin)
@@ -74,14 +76,17 @@ class WorkflowStarter:
             self._check_same(chosen, program, data)
         return started
 
-    def _given(self, program: Program, machine: str | None) -> GivenBindings:
+    def _given(
+        self, program: Program, machine: str | None, bindings: Bindings | None
+    ) -> GivenBindings:
         """Return the bindings of a workflow; a state machine finds those that its document names.
 
         Args:
             program: The program of the execution.
             machine: ARN of the registered state machine; None for a document without registration.
+            bindings: Bindings of the execution; None for those of the store.
         """
-        given = given_bindings(program, self._bindings)
+        given = given_bindings(program, self._bindings if bindings is None else bindings)
         if machine is not None and (machines := named_machines(self._reader, program)):
             given["workflows"] = {**machines, **given.get("workflows", {})}
         return given
@@ -110,8 +115,13 @@ class WorkflowStarter:
             raise ExecutionExists(f"an execution {name!r} exists already")
         self._reader.forget(name)
 
-    def restart(self, name: str, restart: Restart) -> None:
+    def restart(self, name: str, restart: Restart, bindings: Bindings | None = None) -> None:
         """Change the copy of an ended execution and start a workflow with it.
+
+        Args:
+            name: Name of the execution or a descendant.
+            restart: The change.
+            bindings: Its bindings; None for those of the store.
 
         Raises:
             ExecutionBusy: Its workflow has not ended.
@@ -124,7 +134,7 @@ class WorkflowStarter:
         reader.outdate(known.name)
         before = self._briefs(known)
         self._executor.restart(name, restart)
-        self.start_copy(known.name, before)
+        self.start_copy(known.name, before, bindings)
 
     def _briefs(self, known: StoredExecution) -> dict[int, tuple[int, Json]]:
         """Return what the histories of an execution and its descendants have led to."""
@@ -132,12 +142,18 @@ class WorkflowStarter:
         journals = [self._reader.journal(each) for each in executions]
         return {each.number: (each.steps, each.brief()) for each in journals}
 
-    def start_copy(self, name: str, briefs: dict[int, tuple[int, Json]] | None = None) -> None:
+    def start_copy(
+        self,
+        name: str,
+        briefs: dict[int, tuple[int, Json]] | None = None,
+        bindings: Bindings | None = None,
+    ) -> None:
         """Start a workflow with the copy of an execution.
 
         Args:
             name: Name of the execution.
             briefs: What the histories that earlier runs hold have led to; None without such runs.
+            bindings: Its bindings; None for those of the store.
 
         Raises:
             ExecutionExists: A workflow of its name runs.
@@ -148,8 +164,9 @@ class WorkflowStarter:
             content = with_briefs(content, briefs)
         stored = find_execution(session, name)
         assert stored is not None
-        bindings = compact(self._given(self._reader.program(stored), stored.workflow_id))
-        message, again = StartMessage(content=pack(content), bindings=bindings), briefs is not None
+        program = self._reader.program(stored)
+        given = compact(self._given(program, stored.workflow_id, bindings))
+        message, again = StartMessage(content=pack(content), bindings=given), briefs is not None
         if not self._client.start(name, message, memo_of(stored), again=again):
             self._reader.forget(name)
             raise ExecutionExists(f"the execution {name!r} runs already")

@@ -208,13 +208,15 @@ class TemporalStore(Store):
         given: Bindings,
     ) -> Result:
         bind(given, program)  # raises before anything starts
-        handle = await self._arecord(name, program, data, express, requestor, origin)
-        return await self._work(handle.name, given)
+        started = await asyncio.to_thread(
+            self._starter.start, name, program, data, express, requestor, origin, given
+        )
+        return await self._work(started.name, given)
 
     async def _continue(self, name: str, given: Bindings, restart: Restart | None) -> Result:
         top = await asyncio.to_thread(self.root, name)
         if restart is not None:
-            await asyncio.to_thread(self._restart, name, restart)
+            await asyncio.to_thread(self._starter.restart, name, restart, given)
         return await self._work(top, given)
 
     async def _aget(self, name: str) -> StoredExecution:
