@@ -1,5 +1,6 @@
 """The hooks and the GitHub action that a repository of documents takes from this one."""
 
+import json
 import os
 import re
 import shutil
@@ -12,6 +13,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from asl.cli.main import cli
+from asl.dialects.registry import has_marks
+from asl.sources.repository import find_files
+from tests.dialects.features import FEATURES
 
 ROOT = Path(__file__).parents[1]
 HOOKS = YAML(typ="safe").load((ROOT / ".pre-commit-hooks.yaml").read_text())
@@ -39,6 +43,36 @@ def test_check_hook_looks_at_the_whole_repository() -> None:
     assert hook["pass_filenames"] is False
     for file in ("template.yaml", "infra/main.tf", "cdk.out/S.template.json"):
         assert re.search(hook["files"], file)
+
+
+OTHERS = {
+    "azure-pipelines.yml": "name: build\nsteps:\n- script: make\n  displayName: Build\n",
+    "cloudbuild.yaml": "steps:\n- name: builder\n  args: [build]\nimages: [a]\n",
+    "drone.yml": "kind: pipeline\nname: default\nsteps:\n- name: build\n  image: go\n",
+    "action.yml": "name: a\nruns:\n  steps:\n  - uses: actions/checkout@v4\n",
+    "playbook.yaml": "- hosts: all\n  tasks:\n  - name: a\n  handlers: []\n",
+    "tasks.json": '{"version": "2.0.0", "tasks": [{"label": "build", "type": "shell"}]}',
+}
+"""Files of other tools with the words of a dialect."""
+
+
+def test_check_hook_finds_documents_of_dialects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By their content, and no files of other tools."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in OTHERS.items():
+        (tmp_path / name).write_text(text)
+    for dialect in ("codemie", "contenox", "flujo"):
+        for file, form in (("a.json", {}), ("b.json", {"indent": 1})):
+            document = FEATURES[dialect]["one agent after another"]
+            (tmp_path / f"{dialect}-{file}").write_text(json.dumps(document, **form))
+    check = ["check", ".", "--format", "sarif"]
+    cli.main(check, prog_name="asl", standalone_mode=False)
+    assert {*find_files(".", has_marks)[1]} == {
+        f"./{dialect}-{file}.json" for dialect in ("codemie", "contenox", "flujo") for file in "ab"
+    }
+    assert '"level": "error"' not in capsys.readouterr().out
 
 
 TEMPLATE = """\

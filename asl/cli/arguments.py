@@ -328,10 +328,11 @@ def read_folder(
     any file of the repository.
     """
     from asl.dialects import load_each
+    from asl.dialects.registry import has_marks
     from asl.sources.read_context import repository_of
     from asl.sources.repository import find_files, is_document_name
 
-    templates, documents = find_files(folder)
+    templates, documents = find_files(folder, has_marks)
     origin = {**origin, "root": origin["root"] or repository_of(folder)}
     used: set[str] = set()
     found: dict[str, list[Document | InvalidDocument]] = {}

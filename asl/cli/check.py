@@ -160,7 +160,7 @@ def _read_files(
         return
     found = [*read_folder(name, origin)]
     if not any(documents for _, documents in found):
-        message = f"the folder {name!r} has no template, definition or agents file"
+        message = f"the folder {name!r} has no template, document or agents file"
         raise click.UsageError(f"{message}: name the files")
     yield from found
 

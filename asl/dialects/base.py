@@ -155,6 +155,8 @@ class Dialect(NamedTuple):
         portable_value: Value of a document of the dialect for the writers of other languages, with
             the names that actors have elsewhere. Its second argument is whether the other language
             defines agents, with their prompts.
+        marks: Regular expressions that every document of a repository contains and hardly another
+            file: `asl check FOLDER` finds documents by them. None are found without any.
         meaning_losses: What the meanings leave out: losses of writing a document of the dialect in
             any other language but that of states itself.
     """
@@ -186,6 +188,7 @@ class Dialect(NamedTuple):
     takes_agents: bool = False
     meaning_losses: Callable[[Document], Iterable[Finding]] = _no_losses
     named_states: Callable[[Mapping[str, Json]], Iterable[tuple[str, Json]]] = _states
+    marks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

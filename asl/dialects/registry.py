@@ -5,6 +5,7 @@ point group `asl.dialects`. A document that was read from one is checked, compil
 other, and every finding names the place in the file that the author wrote.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
@@ -180,6 +181,19 @@ def _guarded_reader(found: Dialect) -> Callable[..., Document]:
 def detect(what: Source | Document) -> Dialect | None:
     """Return the dialect of a text or a value by its shape, None for the language itself."""
     return _recognised(what, DEFAULT_LIMITS)[0]
+
+
+def has_marks(text: bytes) -> bool:
+    """Return whether a text has all marks of a dialect, and so is probably a document of it."""
+    return any(
+        found.marks and all(_compiled(mark).search(text) for mark in found.marks)
+        for found in all_dialects()
+    )
+
+
+@cache
+def _compiled(mark: str) -> re.Pattern[bytes]:
+    return re.compile(mark.encode(), re.MULTILINE)
 
 
 def _recognised(

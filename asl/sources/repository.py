@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -40,10 +40,16 @@ def is_document_name(path: str) -> bool:
     return path.endswith(DOCUMENT_ENDINGS)
 
 
-def find_files(folder: str) -> tuple[list[str], list[str]]:
+def find_files(
+    folder: str, is_marked: Callable[[bytes], bool] = lambda text: False
+) -> tuple[list[str], list[str]]:
     """Return the possible templates and the possible documents of a folder, sorted.
 
     Files are selected by name or content; only reading them decides.
+
+    Args:
+        folder: The folder.
+        is_marked: Whether a text may be a document of another language.
     """
     templates: list[str] = []
     documents: list[str] = []
@@ -59,9 +65,13 @@ def find_files(folder: str) -> tuple[list[str], list[str]]:
             continue
         if (_TERRAFORM if path.endswith(".tf") else _TEMPLATE).search(text):
             templates.append(path)
-        elif b"StartAt" in text and b"States" in text and _DOCUMENT.search(text):
+        elif _is_document(text) or is_marked(text):
             documents.append(path)
     return templates, documents
+
+
+def _is_document(text: bytes) -> bool:
+    return b"StartAt" in text and b"States" in text and _DOCUMENT.search(text) is not None
 
 
 def _files(folder: str) -> Iterator[str]:

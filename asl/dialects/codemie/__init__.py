@@ -137,4 +137,8 @@ DIALECT = Dialect(
     codes=os.path.join(os.path.dirname(__file__), "codes.toml"),
     json_schema=_json_schema,
     error_names=os.path.join(os.path.dirname(__file__), "errors.toml"),
+    marks=(
+        r"(?:^|[{,])[ \t]*[\"']?(?:assistants|execution_config)[\"']?[ \t]*:",
+        r"(?:^|[{,])[ \t]*[\"']?(?:states|yaml_config)[\"']?[ \t]*:",
+    ),
 )

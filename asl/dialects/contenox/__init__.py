@@ -181,4 +181,9 @@ DIALECT = Dialect(
     json_schema=_json_schema,
     error_names=os.path.join(os.path.dirname(__file__), "errors.toml"),
     file_ending=".json",
+    marks=(
+        r"(?:^|[{,])[ \t]*[\"']?tasks[\"']?[ \t]*:",
+        r"\bhandler[\"']?[ \t]*:",
+        r"\btransition[\"']?[ \t]*:",
+    ),
 )

@@ -182,4 +182,11 @@ DIALECT = Dialect(
     codes=os.path.join(os.path.dirname(__file__), "codes.toml"),
     json_schema=_json_schema,
     error_names=os.path.join(os.path.dirname(__file__), "errors.toml"),
+    marks=(
+        r"(?:^|[{,])[ \t]*[\"']?steps[\"']?[ \t]*:",
+        r"(?:^|[{,])[ \t]*[\"']?(?:version|name)[\"']?[ \t]*:",
+        r"\bkind[\"']?[ \t]*:[ \t]*[\"']?"
+        r"(?:step|parallel|conditional|loop|map|hitl|cache|dynamic_router)\b"
+        r"|\buses[\"']?[ \t]*:[ \t]*[\"']?(?:agents\.|[\w.]+:[\w.]+)",
+    ),
 )
