@@ -14,7 +14,8 @@ const TEXT = `{
   "StartAt": "First",
   "States": {
     "First": {"Type": "Pass", "Next": "Last"},
-    "Last": {"Type": "Succeed"}
+    "Last": {"Type": "Succeed"},
+    "Unreached": {"Type": "Succeed"}
   }
 }
 `;
@@ -35,6 +36,13 @@ test("the extension", async (suite) => {
   await extension.activate({ subscriptions: [], extensionUri: editor.uri(ROOT) });
 
   await suite.test("starts the server", () => assert.deepEqual(recorded.errors, []));
+
+  await suite.test("shows diagnostics", async () => {
+    const published = new Promise((resolve) => recorded.published.event(resolve));
+    const [which, found] = recorded.diagnostics.size > 0 ? [...recorded.diagnostics][0] : await published;
+    assert.equal(which, String(document.uri));
+    assert.equal(found.length, 1);
+  });
 
   await suite.test("draws a document, and follows the cursor", async () => {
     await recorded.commands.get("asl.showGraph")(String(document.uri));

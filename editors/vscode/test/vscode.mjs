@@ -49,9 +49,16 @@ class EventEmitter {
   dispose() {}
 }
 
+class CancellationTokenSource {
+  token = { isCancellationRequested: false, onCancellationRequested: () => ({ dispose() {} }) };
+  cancel() {}
+  dispose() {}
+}
+
 /** Make `vscode` for a test. */
 export function fakeEditor(settings, folder) {
   const recorded = { commands: new Map(), posted: [], errors: [], tasks: [], diagnostics: new Map(), page: "" };
+  recorded.published = new EventEmitter();
   const events = { selection: new EventEmitter(), change: new EventEmitter(), message: new EventEmitter() };
   const uri = (path) => ({
     scheme: "file",
@@ -73,6 +80,7 @@ export function fakeEditor(settings, folder) {
     Position,
     Range,
     EventEmitter,
+    CancellationTokenSource,
     ViewColumn: { Beside: -2, One: 1 },
     TaskScope: { Workspace: 2 },
     TaskPanelKind: { Shared: 1 },
@@ -100,7 +108,12 @@ export function fakeEditor(settings, folder) {
     languages: anything({
       match: (selector, each) => (each.fileName !== undefined ? 10 : 0),
       createDiagnosticCollection: () =>
-        anything({ set: (which, found) => recorded.diagnostics.set(String(which), found) }),
+        anything({
+          set: (which, found) => {
+            recorded.diagnostics.set(String(which), found);
+            recorded.published.fire([String(which), found]);
+          },
+        }),
     }),
     commands: anything({
       registerCommand: (name, action) => {
