@@ -23,6 +23,7 @@ from typing import Any, Final
 from temporalio import workflow
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 from temporalio.common import WorkflowIDReusePolicy
+from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, Worker
 
@@ -270,7 +271,7 @@ async def run_cases(
 ) -> list[CaseResult]:
     """Run cases one after the other, because the time of a server is one.
 
-    The server sometimes stops its time after a case; the next one is then run on another server.
+    The server sometimes stops its time or fails after a case; the next one is then run on another server.
     """
     found: list[CaseResult] = []
     again = True
@@ -280,8 +281,8 @@ async def run_cases(
                 began = perf_counter()
                 try:
                     seen = await asyncio.wait_for(_observed(env, calls, case), LIMIT)
-                except TimeoutError:
-                    seen = {"crash": f"no end within {LIMIT:g} seconds"}
+                except (TimeoutError, RPCError) as error:
+                    seen = {"crash": f"no end within {LIMIT:g} seconds: {error}"}
                     if again:
                         again = False
                         break

@@ -48,7 +48,7 @@ def test_limits_end_calls() -> None:
 
     async def beat(data: Any, call: asl.Call) -> str:
         for _ in range(4):
-            await asyncio.sleep(0.4)
+            await asyncio.sleep(0.9)
             call.heartbeat()
         return "alive"
 
@@ -56,7 +56,7 @@ def test_limits_end_calls() -> None:
         time.sleep(2)
 
     catch = {"ErrorEquals": ["States.HeartbeatTimeout"], "Next": "Caught"}
-    caught = call("sleep", HeartbeatSeconds=1, TimeoutSeconds=9, Catch=[catch])
+    caught = call("sleep", HeartbeatSeconds=1, TimeoutSeconds=60, Catch=[catch])
     caught["States"]["Caught"] = {"Type": "Pass", "End": True}
 
     async def scene() -> None:
@@ -64,7 +64,7 @@ def test_limits_end_calls() -> None:
         async with development(agents) as server:
             late = await server.start(call("sleep", TimeoutSeconds=1), "late")
             mute = await server.start(caught, "mute")
-            alive = await server.start(call("beat", HeartbeatSeconds=1, TimeoutSeconds=9))
+            alive = await server.start(call("beat", HeartbeatSeconds=3, TimeoutSeconds=60))
             blocked = await server.start(call("block", TimeoutSeconds=1))
             assert await error_of(late) == "States.Timeout"
             assert (await mute.result())["Error"] == "States.Timeout"
