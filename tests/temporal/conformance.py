@@ -271,7 +271,7 @@ async def run_cases(
 ) -> list[CaseResult]:
     """Run cases one after the other, because the time of a server is one.
 
-    The server sometimes stops its time or fails after a case; the next one is then run on another server.
+    Sometimes the server stops its time or fails after a case; the next one then runs on another.
     """
     found: list[CaseResult] = []
     again = True
