@@ -19,7 +19,7 @@ function element(name, text, attributes = {}) {
 
 function busy(message) {
   buttons.forEach((each) => (each.disabled = message !== ""));
-  stop.hidden = message === "";
+  stop.hidden = message === "" || !worker;
   status.textContent = message;
 }
 
@@ -103,12 +103,14 @@ async function perform(call) {
 }
 
 async function loadExample() {
+  busy("Loading the example …");
   const files = { document: "asl.json", agents: "agents.yaml", input: "input.json" };
   for (const [name, ending] of Object.entries(files)) {
     const response = await fetch(`examples/${field.example.value}.${ending}`);
     field[name].value = response.ok ? await response.text() : "";
   }
   output.replaceChildren();
+  busy("");
 }
 
 buttons.forEach((each) => (each.onclick = () => perform(each.dataset.call)));
@@ -119,5 +121,4 @@ stop.onclick = () => {
   busy("");
 };
 field.example.onchange = loadExample;
-busy("");
 await loadExample();
