@@ -19,6 +19,8 @@ from asl.core.pointers import escape
 from asl.core.schemas import jsonschema
 from asl.core.source import MAX_FAULTS
 from asl.core.values import Json
+from asl.dialects.registry import NATIVE
+from asl.documents.conversion import detect
 from asl.expr.times import parse_timestamp
 
 __all__ = ["CHECK_FACTS", "DOCUMENTS", "NAME", "Case", "InvalidSuite", "find_suites", "load_suite"]
@@ -74,7 +76,7 @@ class Case:
     suite: str = ""
     document: Mapping[str, Json] | None = None
     document_text: str | None = None
-    dialect: str = "asl"
+    dialect: str = NATIVE
     reading: Mapping[str, Json] = field(default_factory=dict)
     profile: str = "default"
     input: Json = field(default_factory=dict)
@@ -271,9 +273,20 @@ def _case(
             values["document_name"] = str(path)
             values["document_text"] = text
             values.setdefault("files", _imported(path, text))
+    if "dialect" not in values:
+        values["dialect"] = _dialect_of(values)
     for several in ("tags", "resume"):
         values[several] = tuple(values.get(several, ()))
     return Case(**values, suite=suite, file=str(file), line=line)
+
+
+def _dialect_of(values: Mapping[str, Json]) -> str:
+    """Return the name of the dialect of a case's document, by its shape."""
+    text = values.get("document_text")
+    try:
+        return detect(dict(values["document"]) if text is None else text.encode())
+    except InvalidDocument:  # that will be what the case tests
+        return NATIVE
 
 
 def _faults(values: Mapping[str, Json]) -> Iterator[str]:

@@ -35,6 +35,13 @@ def test_a_file_may_hold_a_single_case(tmp_path: Path) -> None:
     assert (case.file, case.line) == (str(file), 1)
 
 
+def test_the_dialect_of_a_foreign_document_is_detected(tmp_path: Path) -> None:
+    (tmp_path / "flow.yaml").write_text("steps:\n  - {kind: step, name: a}\n", encoding="utf-8")
+    for document in ("document_file: flow.yaml", "document: {steps: [{kind: step, name: a}]}"):
+        (case,) = load_suite(written(tmp_path, f"{{id: one, {document}, expect: {{valid: true}}}}"))
+        assert case.dialect == "flujo"
+
+
 def test_json_is_a_suite_format_too(tmp_path: Path) -> None:
     """A suite may be written in JSON."""
     text = f'{{"id": "one", "document": {PASS}, "expect": {{"output": {{}}}}}}'
