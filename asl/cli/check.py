@@ -40,10 +40,11 @@ __all__ = ["check_command"]
 
 
 class BoundNames(TypedDict):
-    """The names that are bound; None if unknown."""
+    """The names that are bound, None if unknown, and whether AWS's services are called."""
 
     bound: "FileBindings | None"
     workflows: Collection[str] | None
+    aws: bool
 
 
 class CheckSettings(TypedDict):
@@ -75,6 +76,11 @@ class CheckSettings(TypedDict):
     help="Check this agents file too, and warn about names that it does not bind.",
 )
 @click.option(
+    "--aws",
+    is_flag=True,
+    help="With --agents: resources that 'asl run --aws' calls are bound.",
+)
+@click.option(
     "--workflow",
     "workflow_pairs",
     metavar="NAME=FILE",
@@ -95,6 +101,7 @@ def check_command(
     strict: bool,
     format_: str,
     agent_files: tuple[str, ...],
+    aws: bool,
     workflow_pairs: tuple[str, ...],
     express: bool,
     quiet: bool,
@@ -113,6 +120,8 @@ def check_command(
     chosen = select_profile(profile, quotas)
     if format_ == "aws" and not chosen.aws:
         raise click.UsageError("--format aws needs --profile aws")
+    if aws and not agent_files:
+        raise click.UsageError("--aws needs --agents: no resource is checked without it")
     bound = read_agents_files(agent_files) if agent_files else None
     startable = read_workflows(workflow_pairs, origin) or None
     if not origin["parameters"]:
@@ -126,7 +135,7 @@ def check_command(
     reports: list[Report] = []
     missing = []
     checked = set(documents)
-    names: BoundNames = {"bound": bound, "workflows": startable}
+    names: BoundNames = {"bound": bound, "workflows": startable, "aws": aws}
     settings: CheckSettings = {"strict": strict, "express": express or None}
     for name in documents:
         try:
@@ -196,7 +205,7 @@ def _of_document(
         document,
         profile,
         agents=bound.agents,
-        resources=[*bound.resources, *_performed(bound.aws)],
+        resources=[*bound.resources, *_performed(bound.aws, names["aws"])],
         workflows=workflows,
         tools={**bound.servers, **bound.tools},
         **settings,
@@ -206,9 +215,9 @@ def _of_document(
         yield defined
 
 
-def _performed(settings: Mapping[str, Json]) -> list[str]:
-    """Return the patterns of the resources that the settings of an agents file switch on."""
-    if not settings:
+def _performed(settings: Mapping[str, Json], aws: bool) -> list[str]:
+    """Return the patterns of the resources that `--aws` or the settings of a file switch on."""
+    if not (aws or settings):
         return []
     from asl.aws.integrations import resource_patterns
 

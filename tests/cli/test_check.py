@@ -395,3 +395,13 @@ def test_run_warns_about_an_unfilled_secret(written: str, asl: Asl, folder: Path
     assert f"warning AGENTS-07: {written!r} is not filled in" in done.stderr
     assert "hint: write ${env:KEY}" in done.stderr
     assert "AGENTS" not in asl("run", "doc.json", "--agents", "a.agents.yaml", "--quiet").stderr
+
+
+def test_aws_binds_the_resources_that_a_run_calls(asl: Asl, folder: Path) -> None:
+    state = {"Type": "Task", "Resource": "arn:aws:states:::sqs:sendMessage", "End": True}
+    document = {"StartAt": "A", "States": {"A": state}}
+    (folder / "send.asl.json").write_text(json.dumps(document), encoding="utf-8")
+    check = ("check", "send.asl.json", "--agents", "agents.yaml")
+    assert "V-TASK-03" in asl(*check).stdout
+    assert "V-TASK-03" not in asl(*check, "--aws").stdout
+    assert asl("check", "send.asl.json", "--aws").exit_code == 2
