@@ -7,6 +7,7 @@ by the scripts of the case in place of Lambda and the other services; waiting ta
 import json
 import logging
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -16,7 +17,7 @@ from unittest.mock import patch
 import boto3
 from botocore.exceptions import ClientError
 from moto import mock_aws
-from moto.moto_api._internal import moto_api_backend
+from moto.moto_api._internal.models import moto_api_backend
 from moto.stepfunctions.parser.api import HistoryEventType, TaskFailedEventDetails
 from moto.stepfunctions.parser.asl.component.common.error_name.custom_error_name import (
     CustomErrorName,
@@ -31,7 +32,6 @@ from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name
 from moto.stepfunctions.parser.asl.component.common.error_name.states_error_name_type import (
     StatesErrorNameType,
 )
-from moto.stepfunctions.parser.asl.component.common.retry import retrier_decl
 from moto.stepfunctions.parser.asl.component.state.exec.state_task import lambda_eval_utils
 from moto.stepfunctions.parser.asl.component.state.exec.state_task.service import (
     state_task_service,
@@ -67,7 +67,7 @@ class MotoInterpreter:
         enter = self.services.enter_context
         enter(mock_aws(config=settings))
         enter(patch.object(lambda_eval_utils, "execute_lambda_function_integration", self._invoke))
-        enter(patch.object(retrier_decl.time, "sleep"))
+        enter(patch.object(time, "sleep"))
         enter(patch.object(WaitFunction, "_wait_interval"))
         assert state_task_service_factory  # imports the services
         for service in _subclasses(state_task_service.StateTaskService):
@@ -131,7 +131,7 @@ class MotoInterpreter:
                     env=env,
                     error_name=_error_name(failure.error),
                     event_type=HistoryEventType.TaskFailed,
-                    event_details=EventDetails(taskFailedEventDetails=details),
+                    event_details=EventDetails(taskFailedEventDetails=details),  # type: ignore[typeddict-item]
                 )
             ) from failure
 
@@ -169,7 +169,7 @@ def _output(text: str) -> Json:
         return text
 
 
-def _subclasses(parent: type) -> Iterator[type]:
+def _subclasses(parent: type[Any]) -> Iterator[type[Any]]:
     for child in parent.__subclasses__():
         yield child
         yield from _subclasses(child)
