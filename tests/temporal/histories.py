@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import os
 import sys
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -155,3 +156,5 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["record"]:
         asyncio.run(record())
     asyncio.run(replay())
+    sys.stdout.flush()
+    os._exit(0)  # Python 3.11 may abort while the client's threads end
