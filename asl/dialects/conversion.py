@@ -64,8 +64,11 @@ def expand_meanings(document: Document) -> Json:
 
 
 def part_descriptions(document: Document) -> Callable[[Mapping[str, Json], str], str | None]:
-    """Return a function that describes a state or a choice rule in terms of its language."""
-    describe = dialect(document.dialect).describe_part
+    """Return a function that describes a state or a choice rule in terms of its language.
+
+    For a converted document that is the language that it was read from.
+    """
+    describe = origin_of(document).describe_part
     origins = document.composition.origins if document.composition is not None else {}
 
     def said(part: Mapping[str, Json], pointer: str) -> str | None:

@@ -139,10 +139,11 @@ def details(state: Mapping[str, Json], words: str | None = None) -> Iterator[str
 
     *words* replace the first one for a state read from another language.
     """
+    lines = iter(type_of(state).describe(state))
     if words is not None:
+        next(lines, None)
         yield words
-    else:
-        yield from type_of(state).describe(state)
+    yield from lines
     retriers = state.get("Retry")
     if type(retriers) is list and retriers:
         yield "Retry"

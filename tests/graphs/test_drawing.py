@@ -314,3 +314,41 @@ def test_a_drawing_for_a_page_escapes_names_and_links() -> None:
     (link,) = drawing.iter(f"{SVG}a")
     assert link.get("href") == '"><script>'
     assert not [*drawing.iter(f"{SVG}script"), *drawing.iter(f"{SVG}i"), *drawing.iter(f"{SVG}b")]
+
+
+FLUJO = """steps:
+  - kind: conditional
+    name: c
+    condition_expression: context.score >= 7
+    branches:
+      true: [{kind: step, name: b, uses: "desk:b"}]
+      false: [{kind: step, name: d, uses: "desk:d"}]
+"""
+CODEMIE = """assistants: [{id: w, assistant_id: x}]
+states:
+  - id: a
+    assistant_id: w
+    task: t
+    next: {condition: {expression: "kind.strip() in ['high']", then: b, otherwise: end}}
+  - {id: b, assistant_id: w, task: t, next: {state_id: e, iter_key: items}}
+  - {id: e, assistant_id: w, task: t, next: {state_id: end}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        (FLUJO, ["context.score &gt;= 7"]),
+        (CODEMIE, ["kind.strip() in ['high']", "iter_key items"]),
+    ],
+)
+def test_labels_of_foreign_documents_are_the_words_of_their_authors(
+    text: str, labels: list[str]
+) -> None:
+    """Also after a conversion."""
+    document = asl.load(text)
+    for each in (document, asl.convert(document, "asl").document):
+        drawing = asl.graph(each)
+        assert [label for label in labels if label not in drawing] == []
+        assert "$flujo" not in drawing
+        assert "$codemie" not in drawing

@@ -84,6 +84,20 @@ def _meaning_losses(document: Document) -> Iterable[Finding]:
     return meaning_losses(document)
 
 
+_TEXT = r"'((?:[^'\\]|\\.)*)'"
+_HOLDS = re.compile(rf"\{{%\s*\$codemie_holds\([^']*, {_TEXT}.*\)\s*%\}}", re.DOTALL)
+_ITEMS = re.compile(rf"\{{%\s*\$codemie_items\([^']*, {_TEXT}.*\)\s*%\}}", re.DOTALL)
+
+
+def _words(part: Mapping[str, Json], written: Json) -> str | None:
+    """Return the condition of a choice rule, or the key of the items of a Map, as written."""
+    condition = _HOLDS.fullmatch(str(part.get("Condition")))
+    if condition is not None:
+        return " ".join(condition[1].split())
+    items = _ITEMS.fullmatch(str(part.get("Items")))
+    return None if items is None else f"iter_key {items[1]}"
+
+
 def _coverage() -> Coverage:
     from asl.dialects.codemie.writing import COVERAGE
 
@@ -127,6 +141,7 @@ DIALECT = Dialect(
     NAMES,
     TOOLS,
     takes_prompts=True,
+    describe_part=_words,
     coverage=_coverage,
     agents=_agents,
     meanings=_meanings,
