@@ -84,18 +84,18 @@ def _meaning_losses(document: Document) -> Iterable[Finding]:
     return meaning_losses(document)
 
 
-_TEXT = r"'((?:[^'\\]|\\.)*)'"
-_HOLDS = re.compile(rf"\{{%\s*\$codemie_holds\([^']*, {_TEXT}.*\)\s*%\}}", re.DOTALL)
-_ITEMS = re.compile(rf"\{{%\s*\$codemie_items\([^']*, {_TEXT}.*\)\s*%\}}", re.DOTALL)
+_TEXT = r"""(['"])((?:\\.|(?!\1)[^\\])*)\1"""
+_HOLDS = re.compile(rf"\{{%\s*\$codemie_holds\([^'\"]*, {_TEXT}.*\)\s*%\}}", re.DOTALL)
+_ITEMS = re.compile(rf"\{{%\s*\$codemie_items\([^'\"]*, {_TEXT}.*\)\s*%\}}", re.DOTALL)
 
 
 def _words(part: Mapping[str, Json], written: Json) -> str | None:
     """Return the condition of a choice rule, or the key of the items of a Map, as written."""
     condition = _HOLDS.fullmatch(str(part.get("Condition")))
     if condition is not None:
-        return " ".join(condition[1].split())
+        return " ".join(condition[2].split())
     items = _ITEMS.fullmatch(str(part.get("Items")))
-    return None if items is None else f"iter_key {items[1]}"
+    return None if items is None else f"iter_key {items[2]}"
 
 
 def _coverage() -> Coverage:

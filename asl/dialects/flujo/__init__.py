@@ -82,13 +82,13 @@ def _meaning_losses(document: Document) -> Iterable[Finding]:
     return meaning_losses(document)
 
 
-_TEXT: Final = r"'((?:[^'\\]|\\.)*)'"
+_TEXT: Final = r"""(['"])((?:\\.|(?!\1)[^\\])*)\1"""
 _CONDITIONS: Final = tuple(
     (re.compile(pattern, re.DOTALL), said)
     for pattern, said in (
         (r"\$flujo_fails\(.*\)|\$flujo_key\(.*\) = null", "it fails"),
-        (rf"\$not\(\$flujo_when\([^']*, {_TEXT}[^']*\)\)", r"not \1"),
-        (rf"\$flujo_when\([^']*, {_TEXT}[^']*\)", r"\1"),
+        (rf"\$not\(\$flujo_when\([^'\"]*, {_TEXT}[^'\"]*\)\)", r"not \2"),
+        (rf"\$flujo_when\([^'\"]*, {_TEXT}[^'\"]*\)", r"\2"),
         (r"\$not\(\$flujo_when\(.*\)\)", "false"),
         (r"\$flujo_when\(.*\)", "true"),
         (r"\$flujo_key\(.*\) = '(.*)'", r"\1"),
