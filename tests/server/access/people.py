@@ -28,6 +28,15 @@ ASK = {
 }
 
 
+class Clock(asl.VirtualClock):
+    """A clock that a test sets."""
+
+    passed = 0.0
+
+    def now(self) -> float:
+        return super().now() + self.passed
+
+
 def asking(**fields: Any) -> dict[str, Any]:
     return {"StartAt": "Ask", "States": {"Ask": {**ASK["States"]["Ask"], **fields}}}
 

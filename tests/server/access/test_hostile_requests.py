@@ -16,8 +16,7 @@ import asl.server
 from asl.server.access.users import Users
 from asl.server.views import request_key
 from asl.service.server import serving
-from tests.server.access.people import ANN, ASK, BOB, PEOPLE, asking, bearer, served
-from tests.server.access.test_sessions import Clock
+from tests.server.access.people import ANN, ASK, BOB, PEOPLE, Clock, asking, bearer, served
 
 TOKEN = f"Authorization: Bearer {ANN}"
 

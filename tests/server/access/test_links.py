@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,32 +18,15 @@ from tests.server.access.people import (
     BOB,
     PEOPLE,
     VIC,
+    Clock,
     actions,
     asking,
     csrf_of,
     log_in,
     served,
 )
-from tests.server.access.test_sessions import Clock
 
 URL = "https://flow.example"
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(clock: Clock) -> Iterator[asl.Store]:
-    with asl.open_store("memory:", clock=clock) as opened:
-        yield opened
-
-
-@pytest.fixture
-def client(store: asl.Store) -> Iterator[TestClient]:
-    with served(store) as found:
-        yield found
 
 
 def paused(store: asl.Store, document: Any = ASK, name: str = "one", **more: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from tests.server.access.people import (
     ANN,
     PEOPLE,
     VIC,
+    Clock,
     actions,
     bearer,
     csrf_of,
@@ -28,32 +28,6 @@ from tests.server.access.people import (
 )
 
 HOUR = 3600
-
-
-class Clock(asl.VirtualClock):
-    """A clock that a test sets."""
-
-    passed = 0.0
-
-    def now(self) -> float:
-        return super().now() + self.passed
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def store(clock: Clock) -> Iterator[asl.Store]:
-    with asl.open_store("memory:", clock=clock) as opened:
-        yield opened
-
-
-@pytest.fixture
-def client(store: asl.Store) -> Iterator[TestClient]:
-    with served(store) as found:
-        yield found
 
 
 def me(client: TestClient, **headers: str) -> Any:
