@@ -422,7 +422,10 @@ def _unknown_fields(
                     or "it is a field of states: write it there"
                 )
             else:
-                hint = suggestions.field_hint(field, schema, whole.suggestions, whole.jsonata)
+                around = [*_along(whole.name, map(str, steps))][-2] if steps else ()
+                hint = suggestions.field_hint(
+                    field, schema, whole.suggestions, around, whole.jsonata
+                )
         yield Finding(code, message, place, hint, at_key=True, aws=wording)
 
 

@@ -1,7 +1,7 @@
 """What a value or a field that a schema refuses was probably meant to be: the hints."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from asl.core.diagnostics import Suggestions
@@ -17,6 +17,8 @@ Schema: TypeAlias = Mapping[str, Any]
 """A schema without references."""
 FEW = 12
 """Fields of an object that a hint names where no other is meant by a misspelt one."""
+HOLDERS = 3
+"""Objects one level below that a hint names as the place of a field."""
 LONGEST = 40
 """Characters of a value that a hint repeats."""
 IN_JSONATA: Mapping[str, str] = {"Parameters": "Arguments", "ItemsPath": "Items"}
@@ -41,14 +43,44 @@ def declares(schema: Schema, field: str) -> bool:
 
 
 def field_hint(
-    field: str, schema: Schema, suggestions: Suggestions, jsonata: bool = False
+    field: str,
+    schema: Schema,
+    suggestions: Suggestions,
+    around: Iterable[Schema],
+    jsonata: bool = False,
 ) -> str | None:
-    """Return the hint at the field that is meant by one that *schema* does not know."""
+    """Return the hint at the field that is meant by one that *schema* does not know.
+
+    Args:
+        field: The unknown field.
+        schema: The schema of the object that holds it.
+        suggestions: Finds fields of a similar name.
+        around: The schemas of the object around, if any: the field may belong there.
+        jsonata: Whether the state is in JSONata.
+    """
     known = schema["properties"]
     hint = renamed_field_hint(field, schema, jsonata) or suggestions.near(field, known)
+    if hint is None:
+        hint = _level_hint(field, known, around)
     if hint is None and len(known) <= FEW:
         return f"there are {', '.join(known)}"
     return hint
+
+
+def _level_hint(field: str, known: Mapping[str, Schema], around: Iterable[Schema]) -> str | None:
+    """Return the hint at the object one level below or above that has a field of this name."""
+    holders = [name for name, member in known.items() if field in _fields(member)]
+    if 0 < len(holders) <= HOLDERS:
+        return f"it is a field of {' or '.join(map(repr, holders))}: write it there"
+    if any(field in _fields(each) for each in around):
+        return "it is a field of the object around this one: write it there"
+    return None
+
+
+def _fields(schema: Schema) -> set[str]:
+    """Return the fields of a value of any kind that a schema accepts."""
+    forms = (schema, *(schema[each] for each in ("then", "else") if each in schema))
+    return {field for form in forms for field in form.get("properties", {})}
 
 
 def renamed_field_hint(field: str, schema: Schema, jsonata: bool = False) -> str | None:

@@ -63,6 +63,21 @@ def test_a_field_of_states_is_no_field_of_the_document(field: str, hint: str) ->
 
 
 @pytest.mark.parametrize(
+    ("memory", "pointer", "place"),
+    [
+        ({"InjectAt": "$.m", "Read": {"Query": "q"}}, "/Memory/InjectAt", "'Read'"),
+        ({"Read": {"Query": "q", "Provider": "p"}}, "/Memory/Read/Provider", None),
+        ({"Read": {"Query": "q", "Write": {}}}, "/Memory/Read/Write", "the object around this one"),
+    ],
+)
+def test_a_field_one_level_too_high_or_low(memory: Json, pointer: str, place: str | None) -> None:
+    """The hint names the object that has the field, if there is one."""
+    hint = hints({**TASK, "Memory": memory})[pointer]
+    assert ("write it there" in hint) == (place is not None)
+    assert place is None or hint == f"it is a field of {place}: write it there"
+
+
+@pytest.mark.parametrize(
     ("state", "fields", "pointer", "hint"),
     [
         (TASK, {"Tools": ["search"]}, "/Tools", 'write {"Allowed": ["search"]}'),
