@@ -229,7 +229,7 @@ def test_its_error_is_caught() -> None:
 
 @pytest.mark.parametrize(
     ("form", "drawn"),
-    [("mermaid", '[/"Say<br/>Voice<br/>retried"/]'), ("dot", "shape=hexagon"), ("svg", "Voice")],
+    [("mermaid", '[/"Say<br/>Voice<br/>Retry"/]'), ("dot", "shape=hexagon"), ("svg", "Voice")],
 )
 def test_it_is_drawn(form: str, drawn: str) -> None:
     """With the outline and the words of its descriptor."""

@@ -149,7 +149,7 @@ def test_large_payloads_without_a_bucket_are_named_errors(address: str, less: No
         each = map_of(CALL | {"Agent": "text"}, ItemSelector={"text.$": "$.text"})
         few = store.run(each, {"items": [1] * 30, "text": "few"})
         assert "what 30 items of a distributed Map lead to takes" in str(few.cause)
-        many = store.run(each, {"items": [1] * 30, "text": large(15_000)})
+        many = store.run(each, {"items": [1] * 30, "text": large(19_000)})
         assert "the input of 30 items takes" in str(many.cause)
 
 
