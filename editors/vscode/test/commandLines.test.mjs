@@ -14,22 +14,22 @@ const NOTHING = () => false;
 
 test("the command is that of the setting, of the folder, or of the search path", () => {
   const setting = ["${workspaceFolder}/tools/asl", "-v"];
-  assert.deepEqual(lines.aslCommand(setting, "/work", NOTHING), ["/work/tools/asl", "-v"]);
-  const inFolder = (file) => file.startsWith(path.join("/work", "venv"));
-  assert.match(lines.aslCommand([], "/work", inFolder)[0], /venv.*asl/);
-  assert.deepEqual(lines.aslCommand([], "/work", NOTHING), ["asl"]);
+  assert.deepEqual(lines.aslCommand(setting, "/project", NOTHING), ["/project/tools/asl", "-v"]);
+  const inFolder = (file) => file.startsWith(path.join("/project", "venv"));
+  assert.match(lines.aslCommand([], "/project", inFolder)[0], /venv.*asl/);
+  assert.deepEqual(lines.aslCommand([], "/project", NOTHING), ["asl"]);
   assert.deepEqual(lines.aslCommand([], undefined, () => true), ["asl"]);
 });
 
 test("files next to a document are used", () => {
   const exists = (file) => /order\.(agents\.yaml|input\.json|asl-test\.yml)$/.test(file);
-  const document = path.join("/work", "order.asl.json");
+  const document = path.join("/project", "order.asl.json");
   assert.deepEqual(lines.runArguments(document, null, exists), [
-    ...["run", document, "--agents", path.join("/work", "order.agents.yaml")],
-    ...["--input", `@${path.join("/work", "order.input.json")}`],
+    ...["run", document, "--agents", path.join("/project", "order.agents.yaml")],
+    ...["--input", `@${path.join("/project", "order.input.json")}`],
   ]);
   assert.deepEqual(lines.runArguments("t.yaml", "Order", NOTHING), ["run", "t.yaml", "--resource", "Order"]);
-  assert.equal(lines.suiteOf(document, exists), path.join("/work", "order.asl-test.yml"));
+  assert.equal(lines.suiteOf(document, exists), path.join("/project", "order.asl-test.yml"));
   assert.equal(lines.suiteOf(document, NOTHING), undefined);
   assert.equal(lines.suiteOf("a.asl-test.yaml", NOTHING), "a.asl-test.yaml");
 });
