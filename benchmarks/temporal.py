@@ -87,9 +87,10 @@ class Cluster:
 
     def ours(self, document: Json, data: Json, count: int) -> tuple[float, int]:
         """Return the seconds and the events of so many executions at once."""
+        from asl.executions.execution_start import ExecutionStart
         from asl.temporal.payloads import EXECUTION, start_message
 
-        message = start_message(program(document), data)
+        message = start_message(ExecutionStart(None, program(document), data))
         return self.run(self._measured("ours", EXECUTION, [message], count))
 
     async def _measured(

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Protocol
 
-from asl.core.values import Json
 from asl.effects.child_execution import PreparedExecution, StartRequest
 from asl.engine.journal import STARTED, Journal
 from asl.executions.errors import ExecutionBusy, ExecutionExists
 from asl.executions.execution_reader import REDRIVABLE, ExecutionReader, identity_of
+from asl.executions.execution_start import ExecutionStart
 from asl.executions.locking import hold_lock
 from asl.executions.redrive import redrive
 from asl.executions.task_tokens import StoreTaskTokens
@@ -44,14 +44,10 @@ class CreateExecution(Protocol):
     def __call__(
         self,
         name: str,
-        program: Program,
+        new: ExecutionStart,
         document: str,
-        data: Json,
-        express: bool,
-        requestor: str | None,
         parent: int | None,
         bound: bytes | None = None,
-        origin: ExecutionOrigin = UNREGISTERED,
     ) -> tuple[StoredExecution, StoreJournal]: ...
 
 
@@ -90,9 +86,8 @@ class StoredChildren:
         if known is None:
             program, starter.may_have_started = find(), True
             document = reader.put_program(program)
-            stored, own = self._create(
-                child.name, program, document, child.data, False, None, starter.number
-            )
+            new = ExecutionStart(child.name, program, child.data)
+            stored, own = self._create(child.name, new, document, starter.number)
             starter.put_started(key, child.name, stored.started)
             return PreparedExecution(program, child.data, stored.started, own)
         if known.parent != starter.number:
@@ -144,16 +139,8 @@ class StoredChildren:
         if child.awaited:
             parent, journal.may_have_started = journal.number, True
         document = self.reader.put_program(program)
-        stored, own = self._create(
-            name,
-            program,
-            document,
-            child.data,
-            child.express,
-            child.requestor,
-            parent,
-            origin=origin,
-        )
+        new = ExecutionStart(name, program, child.data, child.express, child.requestor, origin)
+        stored, own = self._create(name, new, document, parent)
         if not child.awaited:  # it runs independently, with the bindings of its parent
             self.session.write(bind_as, self.session, stored.number, journal.number)
         journal.put_started(key, name, stored.started)

@@ -26,6 +26,7 @@ from asl.engine.result import Result
 from asl.executions.child_executions import StoredChildren
 from asl.executions.errors import ExecutionBusy, ExecutionExists
 from asl.executions.execution_reader import ExecutionReader, identity_of
+from asl.executions.execution_start import ExecutionStart
 from asl.executions.fork import ForkPoint
 from asl.executions.locking import hold_lock
 from asl.executions.map_runs import MapRuns
@@ -39,8 +40,6 @@ from asl.stores.executions import (
     BIND,
     ENDED,
     MAKE_DUE,
-    UNREGISTERED,
-    ExecutionOrigin,
     StoredExecution,
     add_execution,
     bind_as,
@@ -93,78 +92,51 @@ class Executor:
         """The session of this thread."""
         return self.reader.session
 
-    async def start(
-        self,
-        name: str | None,
-        program: Program,
-        data: Json,
-        express: bool,
-        requestor: str | None,
-        bindings: Bindings,
-        in_event_loop: bool,
-        origin: ExecutionOrigin = UNREGISTERED,
-    ) -> Result:
+    async def start(self, new: ExecutionStart, bindings: Bindings, in_event_loop: bool) -> Result:
         """Start an execution, or continue the one of this name.
 
         Raises:
             ExecutionExists: The name belongs to an execution with another document or input.
         """
-        drawn = os.urandom(16).hex()
-        with hold_lock(self.session, name or drawn):
+        program = new.program
+        name = new.name or os.urandom(16).hex()
+        with hold_lock(self.session, name):
             document = self.reader.put_program(program)
-            known = None if name is None else find_execution(self.session, name)
+            known = None if new.name is None else find_execution(self.session, name)
             if known is not None:
-                self._check_same(known, document, data)
+                self._check_same(known, document, new.data)
                 return await self._go_on(known, program, bindings, in_event_loop)
             bound = bind(bindings, program)  # raises before anything is stored
             used = self._recorded(self._used_names(program, bindings, bound))
-            stored, journal = self.create(
-                name or drawn, program, document, data, express, requestor, None, used, origin
-            )
-            return await self._run(stored, program, data, journal, bound, in_event_loop)
+            stored, journal = self.create(name, new, document, None, used)
+            return await self._run(stored, program, new.data, journal, bound, in_event_loop)
 
     def notify(self) -> None:
         """Wake the runners of this process."""
         for listener in [*self.listeners]:
             listener()
 
-    def record(
-        self,
-        name: str | None,
-        program: Program,
-        data: Json,
-        express: bool,
-        requestor: str | None,
-        origin: ExecutionOrigin = UNREGISTERED,
-    ) -> str:
+    def record(self, new: ExecutionStart) -> str:
         """Record an execution for a runner with the next commit, and return its name.
 
         Raises:
             ExecutionExists: The name belongs to an execution with another document or input.
         """
+        name = new.name
         if name is None:  # random, so no other process has it
-            name = os.urandom(16).hex()
-            return self._create_new(name, program, data, express, requestor, origin)
+            return self._create_new(os.urandom(16).hex(), new)
         known = find_execution(self.session, name)
         if known is None:
             with hold_lock(self.session, name):
                 known = find_execution(self.session, name)
                 if known is None:
-                    return self._create_new(name, program, data, express, requestor, origin)
-        self._check_same(known, self.reader.put_program(program), data)
+                    return self._create_new(name, new)
+        self._check_same(known, self.reader.put_program(new.program), new.data)
         return known.name
 
-    def _create_new(
-        self,
-        name: str,
-        program: Program,
-        data: Json,
-        express: bool,
-        requestor: str | None,
-        origin: ExecutionOrigin,
-    ) -> str:
-        document, names = self.reader.put_program(program), self._recorded({})
-        self.create(name, program, document, data, express, requestor, None, names, origin)
+    def _create_new(self, name: str, new: ExecutionStart) -> str:
+        document, names = self.reader.put_program(new.program), self._recorded({})
+        self.create(name, new, document, None, names)
         return name
 
     def fork(
@@ -191,11 +163,10 @@ class Executor:
         with hold_lock(self.session, name):
             if find_execution(self.session, name) is not None:
                 raise ExecutionExists(f"an execution {name!r} exists already")
-            given, now = self.reader.input(known), self.clock.now()
-            document = self.reader.put_program(program)
-            stored, journal = self.create(
-                name, program, document, given, known.express, known.requestor, None
-            )
+            now, document = self.clock.now(), self.reader.put_program(program)
+            given = self.reader.input(known)
+            new = ExecutionStart(name, program, given, known.express, known.requestor)
+            stored, journal = self.create(name, new, document, None)
             self.session.write(bind_as, self.session, stored.number, known.number)
             position = {**entry.position, "now": now}
             if data is not ABSENT:
@@ -303,35 +274,27 @@ class Executor:
     def create(
         self,
         name: str,
-        program: Program,
+        new: ExecutionStart,
         document: str,
-        data: Json,
-        express: bool,
-        requestor: str | None,
         parent: int | None,
         bound: bytes | None = None,
-        origin: ExecutionOrigin = UNREGISTERED,
     ) -> tuple[StoredExecution, StoreJournal]:
         """Add an execution to the store and return it with its empty journal.
 
         Args:
             name: Its name.
-            program: Its compiled document.
-            document: The hash of the document as stored.
-            data: Its input.
-            express: Whether it is an express execution.
-            requestor: Who started it, if known.
+            new: The execution.
+            document: The hash of its document as stored.
             parent: The number of the execution that waits for it, None for none.
             bound: The names that its bindings must have, packed.
-            origin: The registered state machine.
         """
-        number = self._next_number()
+        number, program = self._next_number(), new.program
         chain = sha256(f"{document}\n{__version__}\n{name}".encode()).digest()
         stored = StoredExecution(
-            number, name, program.name, document, program.profile.name, express, requestor,
-            "RUNNING", self.clock.now(), None, None, None, None, 0, parent, None, *origin,
+            number, name, program.name, document, program.profile.name, new.express, new.requestor,
+            "RUNNING", self.clock.now(), None, None, None, None, 0, parent, None, *new.origin,
         )  # fmt: skip
-        add_execution(self.session, stored, encode(data), __version__, chain, bound)
+        add_execution(self.session, stored, encode(new.data), __version__, chain, bound)
         journal = StoreJournal(self.session, number, name)
         journal.begin_anew(chain)
         return stored, journal

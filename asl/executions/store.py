@@ -30,6 +30,7 @@ from asl.documents.compiling import prepare, resolve_program
 from asl.effects.clock import Clock
 from asl.engine.result import Result
 from asl.executions.control import StoreControl
+from asl.executions.execution_start import ExecutionStart
 from asl.executions.fork import ForkPoint, find_fork_point
 from asl.executions.handle import Handle
 from asl.executions.maintenance import StoreMaintenance
@@ -110,19 +111,11 @@ class Store(StoreControl, StoreMaintenance):
             ExecutionExists: The name belongs to an execution with another document or input.
         """
         program, data = self._checked(workflow, input, name, profile)
-        return self._record(name, program, data, express, requestor, origin)
+        return self._record(ExecutionStart(name, program, data, express, requestor, origin))
 
-    def _record(
-        self,
-        name: str | None,
-        program: Program,
-        data: Json,
-        express: bool,
-        requestor: str | None,
-        origin: ExecutionOrigin,
-    ) -> Handle:
+    def _record(self, new: ExecutionStart) -> Handle:
         """Record a new execution for a runner and return its handle."""
-        name = self._executor.record(name, program, data, express, requestor, origin)
+        name = self._executor.record(new)
         self.session.flush()
         self._executor.notify()
         return self.handle(name)
@@ -143,19 +136,11 @@ class Store(StoreControl, StoreMaintenance):
         Concurrent calls share commits.
         """
         program, data = await prepare(self._checked, workflow, input, name, profile)
-        return await self._arecord(name, program, data, express, requestor, origin)
+        return await self._arecord(ExecutionStart(name, program, data, express, requestor, origin))
 
-    async def _arecord(
-        self,
-        name: str | None,
-        program: Program,
-        data: Json,
-        express: bool,
-        requestor: str | None,
-        origin: ExecutionOrigin,
-    ) -> Handle:
+    async def _arecord(self, new: ExecutionStart) -> Handle:
         """Record a new execution on the running event loop and return its handle."""
-        name = self._executor.record(name, program, data, express, requestor, origin)
+        name = self._executor.record(new)
         await self.session.flush_soon()
         self._executor.notify()
         return self.handle(name)
@@ -318,22 +303,12 @@ class Store(StoreControl, StoreMaintenance):
         refuse_unknown(Store.arun, bindings)
         given = self._given(bindings)
         program, data, given = await prepare(self._prepared, workflow, input, name, profile, given)
-        return await self._execute(name, program, data, express, requestor, origin, given)
+        new = ExecutionStart(name, program, data, express, requestor, origin)
+        return await self._execute(new, given)
 
-    async def _execute(
-        self,
-        name: str | None,
-        program: Program,
-        data: Json,
-        express: bool,
-        requestor: str | None,
-        origin: ExecutionOrigin,
-        given: Bindings,
-    ) -> Result:
+    async def _execute(self, new: ExecutionStart, given: Bindings) -> Result:
         """Run a new execution, or the one of this name, until it ends or pauses."""
-        return await self._executor.start(
-            name, program, data, express, requestor, given, has_running_loop(), origin
-        )
+        return await self._executor.start(new, given, has_running_loop())
 
     @takes_bindings
     def resume(

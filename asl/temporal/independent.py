@@ -8,6 +8,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from asl.core.values import Json
 from asl.effects.child_execution import StartRequest
+from asl.executions.execution_start import ExecutionStart
 from asl.program import Program
 from asl.stores.executions import StoredExecution
 from asl.temporal.payloads import EXECUTION, Memo, StartMessage, pack, start_message
@@ -37,7 +38,7 @@ class ExecutionStarter:
             Suspension: The next run of the workflow starts it.
         """
         message = start_message(
-            program, request.data, express=request.express, requestor=request.requestor
+            ExecutionStart(request.name, program, request.data, request.express, request.requestor)
         )
         check_length(message["input"], f"the input of the execution {request.name!r}")
         async with self._gate:

@@ -22,7 +22,7 @@ from asl.temporal.payloads import Memo
 from asl.temporal.statuses import CLOSED, CONDITIONS
 from asl.temporal.workflow_store import execution_number
 
-__all__ = ["LISTED", "ExecutionList", "memo_of", "new_execution"]
+__all__ = ["LISTED", "ExecutionList", "listed_execution", "memo_of"]
 
 LISTED: Final = 1000
 """Maximum number of executions that are listed together."""
@@ -129,7 +129,7 @@ def _origin(stored: StoredExecution) -> ExecutionOrigin:
     return ExecutionOrigin(*(getattr(stored, each) for each in ExecutionOrigin._fields))
 
 
-def new_execution(
+def listed_execution(
     name: str, workflow: str, started: float, origin: ExecutionOrigin
 ) -> StoredExecution:
     """Return a running execution with what lists show."""
@@ -147,7 +147,7 @@ def _listed(found: WorkflowExecution, memo: Memo) -> StoredExecution:
     started = memo.get("started", found.start_time.timestamp())
     origin = ExecutionOrigin(*memo.get("origin", ()))
     return replace(
-        new_execution(found.id, memo.get("workflow", ""), started, origin),
+        listed_execution(found.id, memo.get("workflow", ""), started, origin),
         number=execution_number(found.id, found.start_time),
         status=status,
         ended=None if found.close_time is None else found.close_time.timestamp(),

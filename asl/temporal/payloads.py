@@ -12,8 +12,7 @@ import zlib
 from typing import Final, NotRequired, TypedDict
 
 from asl.core.values import Json, compact
-from asl.program import Program
-from asl.stores.executions import UNREGISTERED, ExecutionOrigin
+from asl.executions.execution_start import ExecutionStart
 
 __all__ = [
     "ANSWER",
@@ -261,36 +260,26 @@ LARGE: Final = 100_000
 
 
 def start_message(
-    program: Program,
-    data: Json,
-    *,
-    express: bool = False,
-    requestor: str | None = None,
-    command: Json = None,
-    bindings: GivenBindings | None = None,
-    origin: ExecutionOrigin = UNREGISTERED,
+    new: ExecutionStart, command: Json = None, bindings: GivenBindings | None = None
 ) -> StartMessage:
     """Return the input of the workflow of a new execution.
 
     Args:
-        program: Its program.
-        data: Its input.
-        express: Whether it is an express execution.
-        requestor: Name of the user who starts it.
+        new: The execution.
         command: The command line that runs it; None for none.
         bindings: Its bindings in the workflow.
-        origin: The registered state machine that it belongs to.
     """
+    program = new.program
     return StartMessage(
         document=pack(program.document),
         profile=program.profile.name,
         workflow=program.name,
-        input=compact(data),
-        express=express,
-        requestor=requestor,
+        input=compact(new.data),
+        express=new.express,
+        requestor=new.requestor,
         command=command,
         bindings=compact(bindings or {}),
-        origin=[*origin],
+        origin=[*new.origin],
     )
 
 

@@ -19,6 +19,7 @@ from asl.effects.services import MapItem
 from asl.engine.execution import ROLE, execution_id
 from asl.engine.journal_values import write_error, write_spent
 from asl.engine.result import Result
+from asl.executions.execution_start import ExecutionStart
 from asl.program import Program
 from asl.states.errors import RaisedError
 from asl.stores.executions import ENDED, ExecutionOrigin
@@ -112,7 +113,8 @@ class _Child:
         """Create the execution."""
         self._store = store = WorkflowStore(self._clock)
         origin = ExecutionOrigin(message["workflow_id"], ROLE)
-        store.executor.record(self.name, program, data, message["express"], None, origin)
+        new = ExecutionStart(self.name, program, data, message["express"], None, origin)
+        store.executor.record(new)
         store.session.flush()
 
     def resume(self, program: Program, content: Json) -> None:

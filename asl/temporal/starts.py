@@ -8,12 +8,13 @@ from contextlib import suppress
 from asl.bindings import Bindings
 from asl.core.values import Json, compact, json_equal
 from asl.executions.errors import ExecutionBusy, ExecutionExists, ExecutionNotFound
+from asl.executions.execution_start import ExecutionStart
 from asl.executions.executor import Executor
 from asl.executions.redrive import Restart
 from asl.program import Program
-from asl.stores.executions import ExecutionOrigin, StoredExecution, descendants, find_execution
+from asl.stores.executions import StoredExecution, descendants, find_execution
 from asl.stores.transfer import export_executions, with_briefs
-from asl.temporal.lists import memo_of, new_execution
+from asl.temporal.lists import listed_execution, memo_of
 from asl.temporal.named_machines import named_machines
 from asl.temporal.payloads import GivenBindings, StartMessage, pack, start_message
 from asl.temporal.reader import TemporalReader
@@ -37,43 +38,22 @@ class WorkflowStarter:
         self._executor = executor
         self._bindings = bindings
 
-    def start(
-        self,
-        name: str | None,
-        program: Program,
-        data: Json,
-        express: bool,
-        requestor: str | None,
-        origin: ExecutionOrigin,
-        bindings: Bindings | None = None,
-    ) -> StoredExecution:
+    def start(self, new: ExecutionStart, bindings: Bindings | None = None) -> StoredExecution:
         """Start a new execution and return it as lists show it.
 
         Args:
-            name: Its name; None for a random one.
-            program: Its program.
-            data: Its input.
-            express: Whether it is an express execution.
-            requestor: Name of the user who starts it.
-            origin: The registered state machine that it belongs to.
+            new: The execution.
             bindings: Its bindings; None for those of the store.
 
         Raises:
             ExecutionExists: The name belongs to an execution with another document or input.
         """
-        chosen = name or os.urandom(16).hex()
-        message = start_message(
-            program,
-            data,
-            express=express,
-            requestor=requestor,
-            command=self._executor.command,
-            bindings=self._given(program, origin.workflow_id, bindings),
-            origin=origin,
-        )
-        started = new_execution(chosen, program.name, self._executor.clock.now(), origin)
-        if not self._client.start(chosen, message, memo_of(started)):
-            self._check_same(chosen, program, data)
+        name, program = new.name or os.urandom(16).hex(), new.program
+        given = self._given(program, new.origin.workflow_id, bindings)
+        message = start_message(new, self._executor.command, given)
+        started = listed_execution(name, program.name, self._executor.clock.now(), new.origin)
+        if not self._client.start(name, message, memo_of(started)):
+            self._check_same(name, program, new.data)
         return started
 
     def _given(

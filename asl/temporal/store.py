@@ -19,6 +19,7 @@ from asl.engine.checkpoints import Checkpoint
 from asl.engine.result import Result
 from asl.executions.base import StoreBase
 from asl.executions.errors import ExecutionExists
+from asl.executions.execution_start import ExecutionStart
 from asl.executions.executor import Executor
 from asl.executions.fork import ForkPoint
 from asl.executions.handle import Handle
@@ -32,7 +33,6 @@ from asl.stores.errors import StoreError
 from asl.stores.executions import (
     ENDED,
     ExecutionFilter,
-    ExecutionOrigin,
     StoredExecution,
     find_execution,
     top_of,
@@ -110,30 +110,11 @@ class TemporalStore(Store):
 
     # Starts
 
-    def _record(
-        self,
-        name: str | None,
-        program: Program,
-        data: Json,
-        express: bool,
-        requestor: str | None,
-        origin: ExecutionOrigin,
-    ) -> Handle:
-        started = self._starter.start(name, program, data, express, requestor, origin)
-        return Handle(self, started)
+    def _record(self, new: ExecutionStart) -> Handle:
+        return Handle(self, self._starter.start(new))
 
-    async def _arecord(
-        self,
-        name: str | None,
-        program: Program,
-        data: Json,
-        express: bool,
-        requestor: str | None,
-        origin: ExecutionOrigin,
-    ) -> Handle:
-        return await asyncio.to_thread(
-            self._record, name, program, data, express, requestor, origin
-        )
+    async def _arecord(self, new: ExecutionStart) -> Handle:
+        return await asyncio.to_thread(self._record, new)
 
     def _fork(
         self,
@@ -197,20 +178,9 @@ class TemporalStore(Store):
         make = partial(TemporalRunner, self.client, given, concurrency, report, only, grace, build)
         return RunnerContext(make, self.clock, grace)
 
-    async def _execute(
-        self,
-        name: str | None,
-        program: Program,
-        data: Json,
-        express: bool,
-        requestor: str | None,
-        origin: ExecutionOrigin,
-        given: Bindings,
-    ) -> Result:
-        bind(given, program)  # raises before anything starts
-        started = await asyncio.to_thread(
-            self._starter.start, name, program, data, express, requestor, origin, given
-        )
+    async def _execute(self, new: ExecutionStart, given: Bindings) -> Result:
+        bind(given, new.program)  # raises before anything starts
+        started = await asyncio.to_thread(self._starter.start, new, given)
         return await self._work(started.name, given)
 
     async def _continue(self, name: str, given: Bindings, restart: Restart | None) -> Result:

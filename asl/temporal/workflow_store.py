@@ -20,6 +20,7 @@ from asl.documents.loading import resolve_profile
 from asl.engine.result import Result
 from asl.executions.base import StoreBase
 from asl.executions.execution_reader import ExecutionReader
+from asl.executions.execution_start import ExecutionStart
 from asl.executions.executor import Executor
 from asl.executions.store import Store
 from asl.program import Program
@@ -178,5 +179,6 @@ class WorkflowStore(Store):
         )
         data = json.loads(start["input"])  # with integers of any size
         origin = ExecutionOrigin(*start.get("origin", ()))
-        self._executor.record(name, program, data, start["express"], start["requestor"], origin)
+        new = ExecutionStart(name, program, data, start["express"], start["requestor"], origin)
+        self._executor.record(new)
         self.session.flush()

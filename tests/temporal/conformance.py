@@ -45,6 +45,7 @@ from asl.effects.services import Services
 from asl.engine.agent import Find
 from asl.engine.memory import ProcessMemory
 from asl.engine.result import Result
+from asl.executions.execution_start import ExecutionStart
 from asl.expr.times import parse_epoch
 from asl.temporal import claims, remote
 from asl.temporal import workflow as workflows
@@ -351,10 +352,9 @@ async def _executed(env: WorkflowEnvironment, calls: Calls, case: Case) -> dict[
     current = Current(case, origin)
     CURRENT[:] = [current]
     calls.begin(case)
+    new = ExecutionStart(None, program, request["input"], requestor=request.get("requestor"))
     message = start_message(
-        program,
-        request["input"],
-        requestor=request.get("requestor"),
+        new,
         bindings={name: request[name] for name in ("workflows", "prices") if name in request},
     )
     handle = await env.client.start_workflow(

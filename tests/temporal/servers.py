@@ -19,6 +19,7 @@ from temporalio.testing import WorkflowEnvironment
 
 import asl
 from asl.core.values import Json
+from asl.executions.execution_start import ExecutionStart
 from asl.temporal.payloads import EXECUTION, start_message
 from asl.temporal.worker import make_worker
 
@@ -66,11 +67,8 @@ class Server:
         workflows: Mapping[str, Json] | None = None,
     ) -> WorkflowHandle[Any, Any]:
         """Start an execution; *workflows* are the documents that it may start."""
-        message = start_message(
-            asl.compile(dict(document)),
-            {} if data is None else data,
-            bindings={"workflows": dict(workflows or {})},
-        )
+        new = ExecutionStart(name, asl.compile(dict(document)), {} if data is None else data)
+        message = start_message(new, bindings={"workflows": dict(workflows or {})})
         return await self.client.start_workflow(
             EXECUTION,
             message,
