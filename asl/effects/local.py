@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property, partial
 from itertools import chain
-from math import inf
 from typing import Final, Self
 
-from asl.core.diagnostics import did_you_mean
 from asl.core.errors import StateError
 from asl.core.values import Json
 from asl.core.work import STEP
 from asl.effects.agent_caller import AgentCaller
 from asl.effects.approval_process import ApprovalProcess, BudgetApprovalProcess
 from asl.effects.callbacks import CallbackAgent
+from asl.effects.checkpoints import OWN, make_checkpoint, store_checkpoint
 from asl.effects.child_runner import run_child
 from asl.effects.clock import VirtualClock
 from asl.effects.fork import MANY, Fork, relaxed_gc
@@ -23,13 +22,11 @@ from asl.effects.runtime import RuntimeContext
 from asl.effects.suspension import SuspensionMonitor
 from asl.effects.time_limits import interpret_in_time
 from asl.engine.agent import CallbackHandler
-from asl.engine.checkpoints import Checkpoint, CheckpointNames, Storage, checkpoint_record
+from asl.engine.checkpoints import Checkpoint, CheckpointNames
 from asl.engine.events import CREATED, PAUSED
-from asl.engine.exception_mapping import map_exceptions
 from asl.engine.execution import Execution
 from asl.engine.frame import Frame
 from asl.engine.interpreter import interpret
-from asl.engine.journal_values import write_spending
 from asl.engine.records import WHOLE
 from asl.engine.truncation import MAX_HELD, ValueSizes, bound_records, bound_values
 from asl.states.approval_request import ApprovalRequest
@@ -45,62 +42,9 @@ from asl.states.effects import (
     RequestContent,
     ServiceCall,
 )
-from asl.states.errors import BudgetOverrun, RaisedError, Suspension
+from asl.states.errors import BudgetOverrun, Suspension
 
-__all__ = ["MAX_BUILT", "LocalEffects", "bound_memory", "make_checkpoint"]
-
-OWN = "default"
-"""Name of the storage within the execution, which always exists."""
-
-
-def make_checkpoint(
-    runtime: RuntimeContext, names: CheckpointNames, frame: Frame, request: CheckpointRequest
-) -> Checkpoint:
-    """Return a new checkpoint, saved in its storage unless that is the execution's own.
-
-    Raises:
-        StateError: States.Runtime for an unknown storage, States.TaskFailed if it fails.
-    """
-    storage = None if request.storage == OWN else _storage(runtime, request.storage)
-    execution = frame.execution
-    frame.now = created = runtime.now()
-    id, name = names.new(execution.id, request.name)
-    data = request.leave(checkpoint_record(id, name, created))
-    checkpoint = Checkpoint(
-        id=id,
-        name=name,
-        execution=execution.id,
-        workflow=execution.workflow_id,
-        definition=execution.definition,
-        created=created,
-        expires=None if request.lifetime == inf else created + request.lifetime,
-        storage=request.storage,
-        next=request.next,
-        data=data,
-        variables=frame.variables,
-        spent=write_spending(execution),
-        redrives=execution.redrives,
-        path=frame.place,
-    )
-    if storage is not None:
-        failed = f"the checkpoint {name!r} cannot be saved"
-        with map_exceptions(
-            lambda text: RaisedError("States.TaskFailed", f"{failed}: {text}"), lambda error: False
-        ):
-            storage[id] = checkpoint.to_json()
-    names.take(id, name)
-    return checkpoint
-
-
-def _storage(runtime: RuntimeContext, name: str) -> Storage:
-    storages = runtime.current_services().storages
-    try:
-        return storages[name]
-    except KeyError:
-        known = [OWN, *storages]
-        hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
-        raise StateError("States.Runtime", f"no storage {name!r} is registered ({hint})") from None
-
+__all__ = ["MAX_BUILT", "LocalEffects", "bound_memory"]
 
 MAX_BUILT: Final = MAX_HELD
 """Bytes of new values after which the memory is checked."""
@@ -341,15 +285,35 @@ class LocalEffects:
     async def checkpoint(self, frame: Frame, request: CheckpointRequest) -> Json:
         """Save the execution and return the data of the next state."""
         frame.next_effect()
-        return self.save_checkpoint(frame, request).data
+        return (await self.save_checkpoint(frame, request)).data
 
-    def save_checkpoint(self, frame: Frame, request: CheckpointRequest) -> Checkpoint:
-        """Return a new checkpoint after saving it."""
-        checkpoint = make_checkpoint(self.runtime, self.names, frame, request)
+    async def save_checkpoint(self, frame: Frame, request: CheckpointRequest) -> Checkpoint:
+        """Return a new checkpoint after saving it in its storage.
+
+        Raises:
+            StateError: States.Runtime for an unknown storage, States.TaskFailed if it fails.
+        """
+        checkpoint = make_checkpoint(self.names, frame, request, self.runtime.now())
+        self.names.take(checkpoint.id, checkpoint.name)  # others may be saved meanwhile
+        try:
+            await self._store(frame, checkpoint)
+        except BaseException:  # raised again: the name is free
+            self.names.free(checkpoint.id)
+            raise
         self.runtime.checkpoints += (checkpoint,)
         frame.note(CREATED, checkpoint.record["checkpoint"])
         self.runtime.persistence.execution.put_checkpoint(checkpoint)
         return checkpoint
+
+    async def _store(self, frame: Frame, checkpoint: Checkpoint) -> None:
+        """Save a checkpoint in its storage, here or on a worker, unless it is the execution's."""
+        if checkpoint.storage == OWN:
+            return
+        if self.runtime.has_service("checkpoints"):
+            await self.call(frame, ServiceCall("checkpoints", checkpoint.to_json()))
+        else:
+            storages = self.runtime.current_services().storages
+            store_checkpoint(storages, checkpoint.to_json())
 
     async def child(self, frame: Frame, child: ChildWorkflow) -> Json:
         """Run an execution of another workflow."""

@@ -144,7 +144,8 @@ class Services:
     """Returns the agents that a document defines, by their names."""
 
     remote: Mapping[str, Agent] = MappingProxyType({})
-    """Agents that perform requests of services elsewhere: `memory`, `items`, `objects`."""
+    """Agents that perform requests of services elsewhere: `memory`, `items`, `objects`,
+    `checkpoints`."""
 
     def __init__(
         self,

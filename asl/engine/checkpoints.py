@@ -167,6 +167,10 @@ class CheckpointNames:
         if automatic:
             self._automatic = max(self._automatic, int(automatic[1]))
 
+    def free(self, id: str) -> None:
+        """Forget a checkpoint that could not be saved."""
+        self._ids.discard(id)
+
     def new(self, execution: str, name: str | None) -> tuple[str, str]:
         """Return id and name of a new checkpoint.
 

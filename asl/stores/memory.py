@@ -12,7 +12,7 @@ from operator import itemgetter
 from threading import RLock, get_ident
 from typing import Any, Final
 
-from asl.core.values import Json
+from asl.engine.checkpoints import Storage
 from asl.stores.backend import Write
 from asl.stores.errors import CLOSED, CONTRADICTED, StoreContradicted, StoreError
 from asl.stores.statements import (
@@ -393,7 +393,7 @@ class MemoryBackend:
 
     def __init__(self) -> None:
         self._shared = _Shared()
-        self.checkpoints: dict[str, Json] = {}
+        self.checkpoints: Storage = {}
         """The checkpoints of the storage `file`."""
 
     def connect(self) -> MemoryConnection:

@@ -21,6 +21,7 @@ from asl.core.errors import StateError
 from asl.core.profile import DEFAULT
 from asl.core.values import Json, compact
 from asl.documents.loading import resolve_profile
+from asl.effects.checkpoints import store_checkpoint
 from asl.effects.clock import Clock, WallClock
 from asl.effects.delivery import sink_of
 from asl.effects.rate_limits import CallTracking, RateLimiter
@@ -48,6 +49,7 @@ from asl.temporal.calls import (
 from asl.temporal.payloads import (
     BINDING,
     CALL,
+    CHECKPOINT,
     ITEMS,
     MEMORY,
     MISSING,
@@ -91,6 +93,7 @@ class AgentActivities:
             self.remember,
             self.read_items,
             self.write_object,
+            self.save_checkpoint,
             self.send_events,
             self.notify,
         ]
@@ -234,6 +237,22 @@ class AgentActivities:
             await asyncio.to_thread(write)
         except (ObjectFault, OSError) as error:
             raise _failure_of(StateError("States.ResultWriterFailed", str(error))) from None
+        return "null"
+
+    # Checkpoints
+
+    @activity.defn(name=CHECKPOINT)
+    async def save_checkpoint(self, text: str) -> str:
+        """Save a checkpoint in its storage.
+
+        Raises:
+            ApplicationError: The storage is not bound, or it fails.
+        """
+        storages = bind(self._bindings).services.storages
+        try:
+            await asyncio.to_thread(store_checkpoint, storages, json.loads(text))
+        except StateError as error:
+            raise _failure_of(error) from None
         return "null"
 
     # Channels

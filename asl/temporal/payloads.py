@@ -19,6 +19,7 @@ __all__ = [
     "BINDING",
     "CALL",
     "CANCEL",
+    "CHECKPOINT",
     "EXECUTION",
     "ITEMS",
     "LISTED",
@@ -62,6 +63,8 @@ ITEMS: Final = "asl.items"
 """Type of the activity that reads items of a distributed Map."""
 OBJECT: Final = "asl.object"
 """Type of the activity that writes an object of a bucket."""
+CHECKPOINT: Final = "asl.checkpoint"
+"""Type of the activity that saves a checkpoint in a storage."""
 SEND: Final = "asl.send"
 """Type of the activity that sends events to channels."""
 NOTIFY: Final = "asl.notify"

@@ -12,6 +12,7 @@ import orjson
 from asl.core.values import Json
 from asl.stores.audit import HEAD
 from asl.stores.backend import Write
+from asl.stores.checkpoint_folder import CheckpointFolder
 from asl.stores.errors import StoreConflict
 from asl.stores.memory import MemoryBackend, MemoryConnection
 from asl.stores.statements import Row, Select, Values
@@ -37,6 +38,7 @@ class RegistryBackend(MemoryBackend):
     def __init__(self, client: TemporalClient) -> None:
         super().__init__()
         self.place = str(client.address)
+        self.checkpoints = CheckpointFolder()  # as without a store: this process is one of many
         self.registry = Registry(client, self._apply)
 
     def connect(self) -> MemoryConnection:

@@ -33,6 +33,7 @@ from asl.temporal.calls import apply_outcome, write_call
 from asl.temporal.payloads import (
     BINDING,
     CALL,
+    CHECKPOINT,
     ITEMS,
     MEMORY,
     MISSING,
@@ -247,6 +248,10 @@ def _page_message(request: Json, frame: Frame, now: float) -> Json:
     return {**request, "bytes": min(MAX_SIZE, frame.execution.program.profile.max_payload) // 2}
 
 
+def _request(request: Json, frame: Frame, now: float) -> Json:
+    return request
+
+
 def remote_services(gate: CallGate) -> Mapping[str, Agent]:
     """Return the services of a run that workers perform.
 
@@ -256,7 +261,8 @@ def remote_services(gate: CallGate) -> Mapping[str, Agent]:
     return {
         "memory": RemoteService(gate, MEMORY, _memory_message),
         "items": RemoteService(gate, ITEMS, _page_message),
-        "objects": RemoteService(gate, OBJECT, lambda request, frame, now: request),
+        "objects": RemoteService(gate, OBJECT, _request),
+        "checkpoints": RemoteService(gate, CHECKPOINT, _request),
     }
 
 

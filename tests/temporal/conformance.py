@@ -16,6 +16,7 @@ import traceback
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
@@ -31,7 +32,7 @@ import asl
 from asl.agents.scripted import ScriptedAgent
 from asl.conformance import Case, CaseResult, judge
 from asl.conformance.case import CHECK_FACTS, NAME
-from asl.conformance.local import _called, _facts, _refused, _taking, _written
+from asl.conformance.local import _Broken, _called, _facts, _refused, _taking, _written
 from asl.conformance.scripted_tokens import ScriptedTaskTokens
 from asl.core.diagnostics import InvalidDocument
 from asl.core.errors import ExpressionFault
@@ -46,14 +47,16 @@ from asl.engine.agent import Find
 from asl.engine.memory import ProcessMemory
 from asl.engine.result import Result
 from asl.executions.execution_start import ExecutionStart
-from asl.expr.times import parse_epoch
-from asl.temporal import claims, remote
+from asl.executions.redrive import prepare_rewind
+from asl.executions.store import Store
+from asl.expr.times import parse_duration, parse_epoch
+from asl.temporal import claims, remote, workflow_store
 from asl.temporal import workflow as workflows
 from asl.temporal.activities import AgentActivities
-from asl.temporal.payloads import EXECUTION, CallMessage, StartMessage, start_message
+from asl.temporal.payloads import EXECUTION, CallMessage, StartMessage, pack, start_message
 from asl.temporal.remote import CallGate
 from asl.temporal.workflow import ExecutionWorkflow
-from asl.temporal.workflow_store import WorkflowClock
+from asl.temporal.workflow_store import WorkflowClock, execution_number
 from tests.bundled import SHARED, bundled
 from tests.temporal.servers import find_binary
 
@@ -72,7 +75,6 @@ EXCEPTIONS: Final[Mapping[str, str]] = {
     ),
     r"task-tokens/.*-by-a-state": "a state answers tokens of its own workflow only",
     r"debate/(agent|arbiter)-not-found": "a call waits for a worker with the binding",
-    r"(checkpoint|checkpointing)/(storage|saving)": "the workflow has no storages but its own",
     r"approval/(in-map-all|nested-maps)|workflow/paused-in-map": "requests have another order",
     r"distributed/progress-again|progress/(map-failed|parallel-milestones)|streaming/map$": (
         "events of calls at the same time have another order"
@@ -81,7 +83,7 @@ EXCEPTIONS: Final[Mapping[str, str]] = {
     r"distributed-map/start-of-a-child": "a child starts with the wait before it",
     r"wait/seconds-path-longest|task-tokens/nobody": "the server of the tests cannot wait so long",
     r"retry/(many-attempts|huge-backoff)|execution/timeout-unretried|debate/simultaneous-fails|"
-    r"distributed-map/siblings-are-stopped": (
+    r"distributed-map/siblings-are-stopped|checkpoint/resume-timed-out": (
         "the server of the tests stops its time after many or cancelled timers"
     ),
 }
@@ -102,6 +104,8 @@ class Current:
     case: Case
     origin: float
     """Start of the case's clock in epoch seconds."""
+    again: Mapping[str, Json] = field(default_factory=dict)
+    """How it resumes from a checkpoint; empty for its first run."""
     flows: list[CaseWorkflow] = field(default_factory=list)
 
 
@@ -114,6 +118,7 @@ class CaseClock(WorkflowClock):
     def __init__(self) -> None:
         super().__init__()
         self._start = workflow.info().start_time.timestamp()
+        self.latest = CURRENT[-1].origin
 
     def now(self) -> float:
         """Return the time of the case."""
@@ -134,7 +139,7 @@ class CaseWorkflow(ExecutionWorkflow):
         CURRENT[-1].flows.append(self)
         super().__init__(start)
         self._starter = None  # the case observes all executions
-        scripts = CURRENT[-1].case.answers
+        scripts = CURRENT[-1].again.get("answers", CURRENT[-1].case.answers)
         if scripts:
             self.answers = ScriptedTaskTokens(scripts)
 
@@ -170,6 +175,11 @@ def case_agents(services: Services, gate: CallGate) -> Find:
 _agents = remote.remote_agents
 
 
+def _number(name: str, started: datetime) -> int:
+    """Return the number of an execution by the time of the case: the server's may be far ahead."""
+    return execution_number(name, datetime.fromtimestamp(CURRENT[-1].origin, UTC))
+
+
 class _Decider(remote.Agent):
     """Answers requests by script."""
 
@@ -194,20 +204,26 @@ class Calls(AgentActivities):
         self.buckets: dict[str, dict[str, str]] = {}
 
     def begin(self, case: Case) -> None:
-        """Bind the agents of a case."""
+        """Bind the agents of a case, with memories and storages of its own."""
         request = case.request()
-        memory = dict.fromkeys(("memory", *request.get("memory", ())), ProcessMemory())
+        self.memory = dict.fromkeys(("memory", *request.get("memory", ())), ProcessMemory())
+        self.storages = {"file": {}, "elsewhere": {}, "broken": _Broken()}
         self.sent = {}
         self._budgets = ProcessBudgets()
         self.buckets = {name: dict(each) for name, each in request.get("buckets", {}).items()}
+        self.bind(request)
+
+    def bind(self, request: Mapping[str, Json]) -> None:
+        """Bind the agents of a case, or of its resumption."""
         self._bindings = {
             "agents": _scripted(request.get("agents", {})),
             "resources": _scripted(request.get("resources", {})),
             "mocks": _scripted(request.get("mocks", {})),
             "tools": _scripted(request.get("tools", {})),
             "prices": request.get("prices"),
-            "memory": memory,
+            "memory": self.memory,
             "buckets": self.buckets,
+            "checkpoints": self.storages,
             "sinks": {"*": _taking(self.sent)},
         }
 
@@ -253,6 +269,7 @@ async def server() -> AsyncIterator[WorkflowEnvironment]:
         (remote, "HEARTBEAT"): remote.LONGEST,  # the server's time jumps
         (workflows, "WorkflowClock"): CaseClock,
         (claims, "remote_agents"): case_agents,
+        (workflow_store, "execution_number"): _number,
     }
     before = {(module, name): getattr(module, name) for module, name in changes}
     for (module, name), value in changes.items():
@@ -295,7 +312,7 @@ async def run_cases(
                     name: value for name, value in case.expect.items() if name not in CHECK_FACTS
                 }
                 if expect.get("status") != "PAUSED" and "events" in seen:
-                    seen["events"] = [each for each in seen["events"] if each["type"] not in PAUSES]
+                    seen["events"] = [each for each in seen["events"] if not _is_pause(each)]
                 ran = replace(case, expect=expect)
                 result = judge(ran, _close(expect, seen), perf_counter() - began)
                 found.append(result)
@@ -304,6 +321,11 @@ async def run_cases(
                 if "crash" in seen:
                     break
     return found
+
+
+def _is_pause(event: Json) -> bool:
+    """Return whether an event belongs to a pause, not to a resumption from a checkpoint."""
+    return event["type"] in PAUSES and "checkpoint" not in event["details"]
 
 
 @asynccontextmanager
@@ -349,18 +371,45 @@ async def _executed(env: WorkflowEnvironment, calls: Calls, case: Case) -> dict[
     )
     program = asl.compile(document, profile=request["profile"])
     origin = parse_epoch(request["clock"]) if "clock" in request else EPOCH_2024
-    current = Current(case, origin)
-    CURRENT[:] = [current]
     calls.begin(case)
     new = ExecutionStart(None, program, request["input"], requestor=request.get("requestor"))
     message = start_message(
         new,
         bindings={name: request[name] for name in ("workflows", "prices") if name in request},
     )
+    name = request.get("name", NAME)
+    flow = await _run(env, calls, Current(case, origin), name, message)
+    refusal = None
+    for again in request.get("resume", ()):
+        if flow.result is None:
+            break
+        origin = flow.store.clock.latest + parse_duration(again.get("after", 0))
+        try:
+            message = _restarted(flow, again, origin, calls.storages)
+        except asl.CheckpointRefused as refused:
+            refusal = refused.error
+            break
+        calls.bind({**request, **again})
+        flow = await _run(env, calls, Current(case, origin, again), name, message)
+    if flow.result is None:
+        return {"crash": "the workflow was refused"}
+    facts = _facts(flow.result, refusal, wanted)
+    if "sent" in wanted:
+        facts["sent"] = calls.sent
+    if "objects" in wanted:
+        facts["objects"] = list(_written(calls.buckets, request.get("buckets", {})))
+    return facts
+
+
+async def _run(
+    env: WorkflowEnvironment, calls: Calls, current: Current, name: str, message: StartMessage
+) -> CaseWorkflow:
+    """Run a workflow to its end, replay its history, and return it."""
+    CURRENT[:] = [current]
     handle = await env.client.start_workflow(
         EXECUTION,
         message,
-        id=request.get("name", NAME),
+        id=name,
         task_queue=QUEUE,
         id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
     )
@@ -368,15 +417,24 @@ async def _executed(env: WorkflowEnvironment, calls: Calls, case: Case) -> dict[
         await handle.result()
     await calls.end()
     flow = current.flows[0]
-    if flow.result is None:
-        return {"crash": "the workflow was refused"}
-    facts = _facts(flow.result, None, wanted)
-    if "sent" in wanted:
-        facts["sent"] = calls.sent
-    if "objects" in wanted:
-        facts["objects"] = list(_written(calls.buckets, request.get("buckets", {})))
-    await _replay(handle)
-    return facts
+    if flow.result is not None:
+        await _replay(handle)
+    return flow
+
+
+def _restarted(
+    flow: CaseWorkflow, again: Mapping[str, Json], now: float, storages: Mapping[str, Any]
+) -> StartMessage:
+    """Return the message that continues an ended execution from a checkpoint."""
+    with Store("memory:", clock=VirtualClock(now), checkpoints=storages) as store:
+        name = store.import_execution(flow.content())
+        given = store._given({})
+        other = again.get("document")
+        program = None if other is None else asl.compile(other)
+        restart = prepare_rewind(store.reader, again["from"], program, again.get("force"), given)
+        store._executor.restart(name, restart)
+        (content,) = store.export([name])
+    return StartMessage(content=pack(content))
 
 
 async def _replay(handle: WorkflowHandle[Any, Any]) -> None:
@@ -421,7 +479,6 @@ def executable(pattern: str = "") -> list[Case]:
         for case in bundled()
         if re.search(pattern, f"{case.file} {case.id}")
         and not CHECK_FACTS.issuperset(case.observe)
-        and not case.resume
         and case.dialect in BUILT_IN
     ]
 

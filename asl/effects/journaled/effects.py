@@ -183,7 +183,7 @@ class JournaledEffects:
         made: list[Checkpoint] = []
 
         async def perform(frame: Frame) -> Json:
-            made.append(self.inner.save_checkpoint(frame, request))
+            made.append(await self.inner.save_checkpoint(frame, request))
             return made[0].record
 
         record = await self.answers.perform_once(frame, "checkpoint", perform)
