@@ -147,8 +147,8 @@ async def execute(
             await _close(runtime, services, cut)
     if status == "TIMED_OUT":
         runtime.persistence.execution.record_position(frame, failed=False)
-    elif foreign and not fits(output, caller.limit):
-        status, output, failure = "FAILED", None, _too_large(caller.limit)
+    elif foreign and (excess := _excess(output, caller.limit, services)) is not None:
+        status, output, failure = "FAILED", None, excess
     result = Result().init(execution, history, status, ended, output, failure)
     if runtime.checkpoints:
         result.checkpoints = runtime.checkpoints
@@ -281,9 +281,17 @@ def _listening(execution: Execution, own: Listener | None, delivery: Delivery | 
     return own
 
 
-def _too_large(limit: int) -> StateError:
-    text = f"the output is larger than {limit} bytes or nested without end"
-    return StateError("States.DataLimitExceeded", text)
+def _excess(output: Json, limit: int, services: Services | None) -> StateError | None:
+    """Return the error of an execution whose output is too large, None for any other."""
+    if not fits(output, limit):
+        text = f"the output is larger than {limit} bytes or nested without end"
+        return StateError("States.DataLimitExceeded", text)
+    if services is not None and services.check_output is not None:
+        try:
+            services.check_output(output)
+        except StateError as error:
+            return error
+    return None
 
 
 def _watch(

@@ -116,6 +116,10 @@ class Services:
     """Starts an execution that no state waits for elsewhere, and returns whether its name was
     free; None to run it here."""
 
+    check_output: Callable[[Json], object] | None = None
+    """Checks that the output of the first execution can be recorded, and raises
+    StateError("States.DataLimitExceeded") if not; None without such a limit."""
+
     map_item: MapItem | None = None
     """The item of the first execution, if it is a child that runs elsewhere."""
 

@@ -195,6 +195,18 @@ class Executor:
             ExecutionBusy: Another process runs it.
             AslError: It has ended, or another execution started it.
         """
+        self._end(name, "ABORTED", error, cause)
+
+    def fail(self, name: str, error: str | None, cause: str | None) -> None:
+        """Fail an execution that does not run and cannot continue; see `abort`.
+
+        Raises:
+            ExecutionBusy: Another process runs it.
+            AslError: It has ended, or another execution started it.
+        """
+        self._end(name, "FAILED", error, cause)
+
+    def _end(self, name: str, status: str, error: str | None, cause: str | None) -> None:
         reader = self.reader
         name = reader.get(name).name
         with hold_lock(self.session, name):
@@ -204,17 +216,19 @@ class Executor:
             if stored.parent is not None:
                 top = top_of(self.session, name)
                 raise AslError(f"the execution {name!r} is a part of {top!r}: cancel that one")
-            self._abort(stored, error, cause)
+            self._put_end(stored, status, error, cause)
 
-    def _abort(self, stored: StoredExecution, error: str | None, cause: str | None) -> None:
-        """Abort an execution whose lock is held, with its descendants."""
+    def _put_end(
+        self, stored: StoredExecution, status: str, error: str | None, cause: str | None
+    ) -> None:
+        """Record the end of an execution whose lock is held, with its descendants."""
         reader, now = self.reader, self.clock.now()
         journal = StoreJournal(self.session, stored.number, stored.name)
         for each in (stored, *descendants(self.session, stored.number)):
             if each.status not in ENDED:
                 ended = reader.result(each, reader.program(each)).execution
                 StoreBudgets(self.session).release(ended.id, ended.charged_cost, now)
-        journal.put_end("ABORTED", now, None, error, cause)
+        journal.put_end(status, now, None, error, cause)
         Workers(self.session).delete_claim(stored.number)
         self.session.flush()
 
@@ -418,7 +432,7 @@ class Executor:
                 raise
             if not isinstance(stop, ExecutionCancellation):
                 uncancel()
-            self._abort(stored, *journal.cancellation)
+            self._put_end(stored, "ABORTED", *journal.cancellation)
             return self.reader.result(self.reader.get(stored.name), program)
         journal.watched = None
         journal.put_result(result)

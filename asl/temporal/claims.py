@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NoReturn
 
 from temporalio import workflow
@@ -17,6 +18,7 @@ from asl.temporal.remote import (
     remote_agents,
     remote_services,
 )
+from asl.temporal.sizes import check_size
 from asl.temporal.slices import Slicer
 
 __all__ = ["LONG", "MAX_EVENTS", "WorkflowClaim", "continue_in_new_run", "must_leave"]
@@ -80,6 +82,8 @@ class WorkflowClaim:
         """Return bindings that call activities, and let branches wait in place."""
         services = bound.services
         services.suspension, services.map_item = self.suspension, self._item
+        if self._item is None:  # a slice of items has one limit for all outputs
+            services.check_output = partial(check_size, what="the output")
         if self._slicer is not None:
             services.run_elsewhere = self._slicer.run
         if self._starter is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, ClassVar, Final
 
 from temporalio import workflow
 from temporalio.api.common.v1 import Payload
@@ -40,7 +40,7 @@ from asl.temporal.payloads import (
     pack,
 )
 from asl.temporal.remote import CallGate, RemoteNotifier, send_remotely
-from asl.temporal.sizes import check_length, check_size
+from asl.temporal.sizes import check_length
 from asl.temporal.slices import Slicer
 from asl.temporal.workflow_store import SHORTEST, WorkflowClock, WorkflowStore
 
@@ -146,7 +146,7 @@ class ExecutionWorkflow:
                 return result
             await self._send_events()
             if self._is_leaving():
-                self._continue_as_new()
+                return self._continue_as_new()
             await self._wait(seen, result)
 
     def _new_claim(self) -> WorkflowClaim:
@@ -179,15 +179,19 @@ class ExecutionWorkflow:
         """Return whether the next effect belongs to a new run; slices are of one run."""
         return must_leave() and not self._slicer.running
 
-    def _continue_as_new(self) -> NoReturn:
-        """Continue the execution in a new run, with its content as the input."""
+    def _continue_as_new(self) -> Result:
+        """Continue the execution in a new run, with its content as the input; return only the
+        result of an execution that is too large for that.
+        """
         content = pack(self.store.brief_export(self.name))
         try:
             check_length(content, "the execution, to continue it in a new run,")
+            continue_in_new_run(StartMessage(content=content, bindings=self._given))
         except StateError as error:
-            self.store.executor.abort(self.name, error.name, error.cause)
-            raise _failure(error) from None
-        continue_in_new_run(StartMessage(content=content, bindings=self._given))
+            self.store.executor.fail(self.name, error.name, error.cause)
+            result = self.store.result(self.name)
+            self._report(result)
+            return result
 
     async def _wait(self, seen: int, result: Result) -> None:
         """Return when there is an answer, or the time of the execution has come."""
@@ -272,21 +276,8 @@ class ExecutionWorkflow:
 
 
 def _output(value: Json) -> RawValue:
-    """Return the output of an execution; converters would sort its keys.
-
-    Raises:
-        ApplicationError: It is too large for Temporal.
-    """
-    try:
-        check_size(value, "the output")
-    except StateError as error:
-        raise _failure(error) from None
+    """Return the output of an execution; converters would sort its keys."""
     return RawValue(Payload(metadata={"encoding": b"json/plain"}, data=compact(value).encode()))
-
-
-def _failure(error: StateError) -> ApplicationError:
-    """Return the failure of a workflow for an error of a state."""
-    return ApplicationError(error.cause or "", type=error.name, non_retryable=True)
 
 
 def _refusal(error: AslError) -> ApplicationError:

@@ -144,13 +144,24 @@ def test_large_payloads_without_a_bucket_are_named_errors(address: str, less: No
         with pytest.raises(StoreError, match=r"5\d{4} bytes.*payloads=BUCKET"):
             store.start(LOOP, large(50_000))
         rolled = store.run(LOOP, {"texts": []})
-        assert (rolled.status, rolled.error) == ("ABORTED", "States.DataLimitExceeded")
+        assert (rolled.status, rolled.error) == ("FAILED", "States.DataLimitExceeded")
         assert "the execution, to continue it in a new run, takes" in str(rolled.cause)
         each = map_of(CALL | {"Agent": "text"}, ItemSelector={"text.$": "$.text"})
         few = store.run(each, {"items": [1] * 30, "text": "few"})
         assert "what 30 items of a distributed Map lead to takes" in str(few.cause)
         many = store.run(each, {"items": [1] * 30, "text": large(19_000)})
         assert "the input of 30 items takes" in str(many.cause)
+        twice = {"Type": "Pass", "Parameters": {"a.$": "$", "b.$": "$"}, "End": True}
+        ended = store.run({"StartAt": "P", "States": {"P": twice}}, large(12_000))
+        assert "the output takes" in str(ended.cause)
+        assert [*store.events(ended.name)][-1].type == "ExecutionFailed"
+        for failed in (rolled, ended):
+            found = store.client.describe(failed.name)  # type: ignore[attr-defined]
+            assert (failed.error, found.status.name) == ("States.DataLimitExceeded", "FAILED")
+        while len(listed := store.executions(status="FAILED")) < 4:
+            pass
+        errors = {each.name: each.error for each in listed}
+        assert errors[rolled.name] == errors[ended.name] == "States.DataLimitExceeded"
 
 
 LOOP: Any = {
