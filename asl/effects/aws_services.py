@@ -64,9 +64,9 @@ class StartExecutionService:
             RaisedError: AWS refuses the request, or the execution failed.
         """
         services = self.services
-        if self.other is not None and not self._is_known(payload):
+        if self.other is not None and not await self._is_known(payload, call):
             return await call.performer.reach(self.other, payload, call)
-        child = self._child(payload, call)
+        child = await self._child(payload, call)
         self._admit(runtime, child, call)
         awaited = self.express or self.pattern in (".sync", ".sync:2")
         workflow = child.workflow_id.rpartition(":stateMachine:")[2]
@@ -155,12 +155,12 @@ class StartExecutionService:
             await prepared.journal.commit(True)
         return result
 
-    def _child(self, payload: Json, call: Call) -> _Child:
+    async def _child(self, payload: Json, call: Call) -> _Child:
         given: Mapping[str, Json] = payload if type(payload) is dict else {}
         arn, name = given.get("StateMachineArn"), given.get("Name")
         if type(arn) is not str:
             raise self._refused(call, "Validation", _missing("stateMachineArn"))
-        program, workflow_id, qualifier = self._workflow(arn, call)
+        program, workflow_id, qualifier = await self._workflow(arn, call)
         if name is None:
             name = uuid_of(call, "execution")
         elif type(name) is not str or not _NAME.fullmatch(name):
@@ -169,10 +169,10 @@ class StartExecutionService:
         id = execution_id(workflow_id, name, self.express)
         return _Child(program, workflow_id, qualifier, name, id, data, text)
 
-    def _workflow(self, arn: str, call: Call) -> tuple[Program, str, str | None]:
+    async def _workflow(self, arn: str, call: Call) -> tuple[Program, str, str | None]:
         """Find the workflow of an ARN: by the whole ARN, without its qualifier, or by its name."""
         form = _WORKFLOW.fullmatch(arn)
-        found = self._found(arn)
+        found = await self._found(arn, call)
         if found is not None:
             return found, *((form[1], form[3]) if form else (f"{ARN}:stateMachine:{arn}", None))
         if form is None:
@@ -181,20 +181,22 @@ class StartExecutionService:
             call, "StateMachineDoesNotExist", f"State Machine Does Not Exist: '{arn}'"
         )
 
-    def _found(self, arn: str) -> Program | None:
+    async def _found(self, arn: str, call: Call) -> Program | None:
         """Return the workflow of an ARN, None if it is neither bound nor registered."""
         workflows = self.services.workflows or {}
         form = _WORKFLOW.fullmatch(arn)
         for key in (arn,) if form is None else (arn, form[1], form[2]):
             if key in workflows:
                 return workflows[key]
-        registered = self.services.registered_program
-        return None if form is None or registered is None else registered(arn)
+        registered, elsewhere = self.services.registered_program, self.services.registered_elsewhere
+        if form is None or registered is None:
+            return None
+        return registered(arn) if elsewhere is None else await elsewhere(arn, call)
 
-    def _is_known(self, payload: Json) -> bool:
+    async def _is_known(self, payload: Json, call: Call) -> bool:
         """Return whether a request names a workflow of the run."""
         arn = payload.get("StateMachineArn") if type(payload) is dict else None
-        return type(arn) is str and self._found(arn) is not None
+        return type(arn) is str and await self._found(arn, call) is not None
 
     def _input(self, value: Json, call: Call) -> tuple[Json, str]:
         """Return the input and its JSON text; a string is taken as JSON text."""

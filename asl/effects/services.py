@@ -17,7 +17,7 @@ from asl.effects.middleware import Middleware
 from asl.effects.suspension import SuspensionMonitor
 from asl.effects.task_tokens import TaskTokens
 from asl.effects.tool_registry import OperatorPolicy, ToolRegistry
-from asl.engine.agent import Agent, Find
+from asl.engine.agent import Agent, Call, Find
 from asl.engine.checkpoints import Storage
 from asl.engine.definitions import AgentDefinition, NoDefinitions
 from asl.engine.frame import Frame
@@ -128,6 +128,10 @@ class Services:
 
     registered_program: Callable[[str], Program | None] | None = None
     """Returns the program of the registered state machine of an ARN; None without a registry."""
+
+    registered_elsewhere: Callable[[str, Call], Awaitable[Program | None]] | None = None
+    """Returns it for a call from a registry that another process can reach; None to use
+    `registered_program`."""
 
     aws: Callable[[Target], Agent | None] | None = None
     """Returns the agent that performs a resource by calls of AWS's services; None if these calls

@@ -46,11 +46,13 @@ from asl.temporal.calls import (
     read_options,
     read_target,
 )
+from asl.temporal.machines import MachineFinder
 from asl.temporal.payloads import (
     BINDING,
     CALL,
     CHECKPOINT,
     ITEMS,
+    MACHINE,
     MEMORY,
     MISSING,
     NOTIFY,
@@ -83,6 +85,8 @@ class AgentActivities:
         self._clock = WallClock()
         self._rates: OrderedDict[str, RateLimiter] = OrderedDict()
         """Counts of tool calls by execution."""
+        self._machines: dict[str, MachineFinder] = {}
+        """Registered state machines by task queue."""
 
     @property
     def all(self) -> list[Callable[..., Any]]:
@@ -94,6 +98,7 @@ class AgentActivities:
             self.read_items,
             self.write_object,
             self.save_checkpoint,
+            self.find_machine,
             self.send_events,
             self.notify,
         ]
@@ -254,6 +259,20 @@ class AgentActivities:
         except StateError as error:
             raise _failure_of(error) from None
         return "null"
+
+    # Registered state machines
+
+    @activity.defn(name=MACHINE)
+    async def find_machine(self, arn: str) -> str:
+        """Return a registered state machine (`FoundMachine`), or null, as JSON text.
+
+        Raises:
+            StoreError: The registry does not answer.
+        """
+        queue = activity.info().task_queue
+        if queue not in self._machines:
+            self._machines[queue] = MachineFinder(activity.client(), queue)
+        return compact(await self._machines[queue].find(arn))
 
     # Channels
 

@@ -88,6 +88,7 @@ class WorkflowClaim:
             services.run_elsewhere = self._slicer.run
         if self._starter is not None:
             services.start_elsewhere = self._starter.start
+            services.registered_elsewhere = self._starter.machines.program
         services.remote = remote_services(self._gate)
         services.channels = self._channels
         find = remote_agents(services, self._gate)

@@ -10,9 +10,10 @@ from asl.core.values import Json
 from asl.effects.child_execution import StartRequest
 from asl.executions.execution_start import ExecutionStart
 from asl.program import Program
-from asl.stores.executions import StoredExecution
+from asl.stores.executions import UNREGISTERED, StoredExecution
+from asl.temporal.machines import RegisteredMachines
 from asl.temporal.payloads import EXECUTION, Memo, StartMessage, pack, start_message
-from asl.temporal.remote import CallGate
+from asl.temporal.remote import CallGate, RemoteRegistry
 from asl.temporal.sizes import check_length
 
 __all__ = ["ExecutionStarter"]
@@ -24,11 +25,15 @@ class ExecutionStarter:
     Args:
         gate: Admits the starts.
         bindings: The bindings of the workflow that starts them, as JSON text.
+
+    Attributes:
+        machines: The registered state machines.
     """
 
     def __init__(self, gate: CallGate, bindings: str) -> None:
         self._gate = gate
         self._bindings = bindings
+        self.machines = RegisteredMachines(RemoteRegistry(gate).find)
 
     async def start(self, program: Program, request: StartRequest) -> bool:
         """Start an execution; return False if its name is in use.
@@ -37,23 +42,25 @@ class ExecutionStarter:
             StateError: `States.DataLimitExceeded`; its input is too large.
             Suspension: The next run of the workflow starts it.
         """
-        message = start_message(
-            ExecutionStart(request.name, program, request.data, request.express, request.requestor)
+        origin = self.machines.origin(request)
+        name = request.name if origin is UNREGISTERED else request.id
+        new = ExecutionStart(
+            name, program, request.data, request.express, request.requestor, origin
         )
+        message = start_message(new)
         check_length(message["input"], f"the input of the execution {request.name!r}")
+        memo = Memo(workflow=program.name, started=workflow.time(), origin=[*origin])
         async with self._gate:
-            return await self._start(request.name, program.name, workflow.time(), message)
+            return await self._start(name, memo, message)
 
     async def hand_over(self, stored: StoredExecution, content: Json) -> bool:
         """Let a workflow of its own continue an execution; return False if its name is in use."""
         message = StartMessage(content=pack(content))
-        return await self._start(stored.name, stored.workflow, stored.started, message)
+        memo = Memo(workflow=stored.workflow, started=stored.started)
+        return await self._start(stored.name, memo, message)
 
-    async def _start(
-        self, name: str, workflow_name: str, started: float, message: StartMessage
-    ) -> bool:
-        memo = Memo(status="RUNNING", workflow=workflow_name, started=started)
-        memo["bucket"] = workflow.memo_value("bucket", False)
+    async def _start(self, name: str, memo: Memo, message: StartMessage) -> bool:
+        memo |= {"status": "RUNNING", "bucket": workflow.memo_value("bucket", False)}
         try:
             await workflow.start_child_workflow(
                 EXECUTION,

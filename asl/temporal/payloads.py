@@ -23,6 +23,7 @@ __all__ = [
     "EXECUTION",
     "ITEMS",
     "LISTED",
+    "MACHINE",
     "MEMORY",
     "MISSING",
     "NOTIFY",
@@ -63,6 +64,8 @@ ITEMS: Final = "asl.items"
 """Type of the activity that reads items of a distributed Map."""
 OBJECT: Final = "asl.object"
 """Type of the activity that writes an object of a bucket."""
+MACHINE: Final = "asl.machine"
+"""Type of the activity that finds a registered state machine."""
 CHECKPOINT: Final = "asl.checkpoint"
 """Type of the activity that saves a checkpoint in a storage."""
 SEND: Final = "asl.send"

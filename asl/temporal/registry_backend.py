@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from typing import Final
 
 import orjson
@@ -14,13 +13,13 @@ from asl.stores.audit import HEAD
 from asl.stores.backend import Write
 from asl.stores.checkpoint_folder import CheckpointFolder
 from asl.stores.errors import StoreConflict
-from asl.stores.memory import MemoryBackend, MemoryConnection
+from asl.stores.memory import MemoryConnection
 from asl.stores.statements import Row, Select, Values
-from asl.stores.tables import BLOB, DOCUMENT, LARGE, RESOURCE
-from asl.stores.values import pack_small
+from asl.stores.tables import BLOB, DOCUMENT, RESOURCE
 from asl.temporal.client import TemporalClient
 from asl.temporal.registry import Registry
-from asl.temporal.registry_workflow import Changes, ResourceRow
+from asl.temporal.registry_copy import RegistryCopy
+from asl.temporal.registry_workflow import ResourceRow
 
 __all__ = ["RegistryBackend"]
 
@@ -28,7 +27,7 @@ ATTEMPTS: Final = 5
 """Maximum number of attempts at changes that depend on nothing that was read."""
 
 
-class RegistryBackend(MemoryBackend):
+class RegistryBackend(RegistryCopy):
     """Stores executions in memory, and resources in a registry.
 
     Args:
@@ -39,40 +38,17 @@ class RegistryBackend(MemoryBackend):
         super().__init__()
         self.place = str(client.address)
         self.checkpoints = CheckpointFolder()  # as without a store: this process is one of many
-        self.registry = Registry(client, self._apply)
+        self.registry = Registry(client, self.apply)
 
     def connect(self) -> MemoryConnection:
         """Return a connection for the calling thread."""
         super().connect()  # raises in a forked process
-        connection = _RegistryConnection(self._shared)
+        connection = _RegistryRows(self._shared)
         connection.registry = self.registry
         return connection
 
-    def _apply(self, changes: Changes) -> None:
-        """Put changes of other processes into the rows."""
-        resources, documents = self._shared.rows[RESOURCE], self._shared.rows[DOCUMENT]
-        with self._shared.lock:
-            for key, text in changes["documents"].items():
-                documents.put((key,), (key, text.encode()))
-            if changes["whole"]:
-                for former in [*resources.keys]:
-                    resources.put(former, None)
-            for row in changes["resources"]:
-                stored = None if row[4] is None else (*row[:4], self._packed(row[4]))
-                resources.put((row[0],), stored)
-            self._shared.version += bool(changes["resources"])
 
-    def _packed(self, text: str) -> bytes:
-        """Return the stored form of a text; a large one is stored once."""
-        body = text.encode()
-        if len(body) < LARGE:
-            return pack_small(body)
-        key = sha256(body).digest()
-        self._shared.rows[BLOB].put((key,), (key, body))
-        return b"#" + key
-
-
-class _RegistryConnection(MemoryConnection):
+class _RegistryRows(MemoryConnection):
     """The rows as one thread uses them; changes of resources are sent to the registry."""
 
     registry: Registry

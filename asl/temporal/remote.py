@@ -35,6 +35,7 @@ from asl.temporal.payloads import (
     CALL,
     CHECKPOINT,
     ITEMS,
+    MACHINE,
     MEMORY,
     MISSING,
     NOTIFY,
@@ -51,6 +52,7 @@ __all__ = [
     "RemoteAgent",
     "RemoteBuckets",
     "RemoteNotifier",
+    "RemoteRegistry",
     "RemoteService",
     "remote_agents",
     "remote_services",
@@ -283,6 +285,36 @@ class RemoteBuckets(Mapping[str, Bucket]):
 
     def __len__(self) -> int:
         return 0
+
+
+class RemoteRegistry:
+    """Asks workers for registered state machines.
+
+    Args:
+        gate: Admits the requests of the workflow.
+    """
+
+    def __init__(self, gate: CallGate) -> None:
+        self._gate = gate
+
+    async def find(self, arn: str) -> str:
+        """Return a registered state machine as JSON text; see the activity.
+
+        Raises:
+            StateError: The registry does not answer.
+            Suspension: The next run of the workflow asks.
+        """
+        try:
+            async with self._gate:
+                found: str = await _execute(
+                    MACHINE,
+                    arn,
+                    start_to_close_timeout=SERVICE_TIMEOUT,
+                    retry_policy=RetryPolicy(maximum_attempts=ATTEMPTS),
+                )
+        except ActivityError as error:
+            raise RaisedError("States.TaskFailed", f"{error.cause or error}") from None
+        return found
 
 
 class RemoteNotifier:

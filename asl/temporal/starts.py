@@ -15,7 +15,6 @@ from asl.program import Program
 from asl.stores.executions import StoredExecution, descendants, find_execution
 from asl.stores.transfer import export_executions, with_briefs
 from asl.temporal.lists import listed_execution, memo_of
-from asl.temporal.named_machines import named_machines
 from asl.temporal.payloads import GivenBindings, StartMessage, pack, start_message
 from asl.temporal.reader import TemporalReader
 from asl.temporal.workflow_bindings import given_bindings
@@ -49,27 +48,16 @@ class WorkflowStarter:
             ExecutionExists: The name belongs to an execution with another document or input.
         """
         name, program = new.name or os.urandom(16).hex(), new.program
-        given = self._given(program, new.origin.workflow_id, bindings)
+        given = self._given(program, bindings)
         message = start_message(new, self._executor.command, given)
         started = listed_execution(name, program.name, self._executor.clock.now(), new.origin)
         if not self._client.start(name, message, memo_of(started)):
             self._check_same(name, program, new.data)
         return started
 
-    def _given(
-        self, program: Program, machine: str | None, bindings: Bindings | None
-    ) -> GivenBindings:
-        """Return the bindings of a workflow; a state machine finds those that its document names.
-
-        Args:
-            program: The program of the execution.
-            machine: ARN of the registered state machine; None for a document without registration.
-            bindings: Bindings of the execution; None for those of the store.
-        """
-        given = given_bindings(program, self._bindings if bindings is None else bindings)
-        if machine is not None and (machines := named_machines(self._reader, program)):
-            given["workflows"] = {**machines, **given.get("workflows", {})}
-        return given
+    def _given(self, program: Program, bindings: Bindings | None) -> GivenBindings:
+        """Return the bindings of a workflow; None for those of the store."""
+        return given_bindings(program, self._bindings if bindings is None else bindings)
 
     def _check_same(self, name: str, program: Program, data: Json) -> None:
         """Check that the execution of a name has this document and input.
@@ -145,7 +133,7 @@ class WorkflowStarter:
         stored = find_execution(session, name)
         assert stored is not None
         program = self._reader.program(stored)
-        given = compact(self._given(program, stored.workflow_id, bindings))
+        given = compact(self._given(program, bindings))
         message, again = StartMessage(content=pack(content), bindings=given), briefs is not None
         if not self._client.start(name, message, memo_of(stored), again=again):
             self._reader.forget(name)

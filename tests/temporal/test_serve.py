@@ -154,6 +154,29 @@ def test_a_state_starts_a_registered_state_machine(worker: list[str], url: str) 
     assert found.get("output") == '{"done":[1]}', found
 
 
+def test_a_state_starts_a_state_machine_of_a_computed_arn(worker: list[str], url: str) -> None:
+    aws = aws_client(url)
+    start = {
+        "Type": "Task",
+        "Resource": "arn:aws:states:::states:startExecution",
+        "Parameters": {"StateMachineArn.$": "$.arn", "Input": {"a": 1}},
+        "End": True,
+    }
+    definition = json.dumps({"StartAt": "S", "States": {"S": start}})
+    outer = aws.create_state_machine(name="Outer", definition=definition, roleArn=ROLE)
+    inner = task("arn:aws:lambda:us-east-1:123456789012:function:work")
+    arn = aws.create_state_machine(name="Inner", definition=inner, roleArn=ROLE)["stateMachineArn"]
+    started = aws.start_execution(
+        stateMachineArn=outer["stateMachineArn"], input=json.dumps({"arn": arn})
+    )
+    found = until(lambda: ended(aws, started["executionArn"]))
+    child = json.loads(found["output"])["ExecutionArn"]
+    found = until(lambda: ended(aws, child))
+    assert (found["output"], found["stateMachineArn"]) == ('{"done":{"a":1}}', arn)
+    listed = until(lambda: aws.list_executions(stateMachineArn=arn)["executions"])
+    assert [each["executionArn"] for each in listed] == [child]
+
+
 def test_express_executions(worker: list[str], url: str) -> None:
     aws = aws_client(url)
     definition = task("arn:aws:lambda:us-east-1:123456789012:function:work")

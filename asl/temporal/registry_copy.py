@@ -1,0 +1,39 @@
+"""Rows in memory with a copy of the resources of a registry."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from asl.stores.memory import MemoryBackend
+from asl.stores.tables import BLOB, DOCUMENT, LARGE, RESOURCE
+from asl.stores.values import pack_small
+from asl.temporal.registry_workflow import Changes
+
+__all__ = ["RegistryCopy"]
+
+
+class RegistryCopy(MemoryBackend):
+    """Stores executions in memory, and the resources of a registry as they are received."""
+
+    def apply(self, changes: Changes) -> None:
+        """Put changes of other processes into the rows."""
+        resources, documents = self._shared.rows[RESOURCE], self._shared.rows[DOCUMENT]
+        with self._shared.lock:
+            for key, text in changes["documents"].items():
+                documents.put((key,), (key, text.encode()))
+            if changes["whole"]:
+                for former in [*resources.keys]:
+                    resources.put(former, None)
+            for row in changes["resources"]:
+                stored = None if row[4] is None else (*row[:4], self._packed(row[4]))
+                resources.put((row[0],), stored)
+            self._shared.version += bool(changes["resources"])
+
+    def _packed(self, text: str) -> bytes:
+        """Return the stored form of a text; a large one is stored once."""
+        body = text.encode()
+        if len(body) < LARGE:
+            return pack_small(body)
+        key = sha256(body).digest()
+        self._shared.rows[BLOB].put((key,), (key, body))
+        return b"#" + key
