@@ -9,7 +9,7 @@ from asl.core.values import Json, copy_result
 from asl.effects.caller import Caller
 from asl.effects.runtime import RuntimeContext
 from asl.effects.service_agent import refusal
-from asl.effects.task_tokens import TokenError, TokenWait
+from asl.effects.task_tokens import TaskDoesNotExist, TaskTimedOut, TokenError, TokenWait
 from asl.engine.agent import Agent, Call, TaskTokenApi
 from asl.states.errors import RaisedError
 from asl.states.numbers import MAX_SECONDS
@@ -88,15 +88,42 @@ class TaskAnswerService:
         if services.child_store is not None and not services.task_token_service.is_open(token):
             desk = services.child_store.tokens
         try:
-            if self.action == "sendTaskSuccess":
-                desk.send_task_success(token, given.get("Output", ""))
-            elif self.action == "sendTaskFailure":
-                desk.send_task_failure(token, given.get("Error"), given.get("Cause"))
-            else:
-                desk.send_task_heartbeat(token)
-            return {}
+            self._answer(desk, token, given)
+            if runtime.suspension is not None:
+                runtime.suspension.wake([token])
+        except TaskDoesNotExist as error:
+            if not runtime.has_service("tokens"):
+                raise _refused(call, error) from error
+            request = {"action": self.action, **given}
+            await self._answer_elsewhere(services.service("tokens"), request, call)
         except TokenError as error:
-            raise refusal(call, "Sfn", type(error).__name__, str(error)) from error
+            raise _refused(call, error) from error
+        return {}
+
+    def _answer(self, desk: TaskTokenApi, token: str, given: Mapping[str, Json]) -> None:
+        if self.action == "sendTaskSuccess":
+            desk.send_task_success(token, given.get("Output", ""))
+        elif self.action == "sendTaskFailure":
+            desk.send_task_failure(token, given.get("Error"), given.get("Cause"))
+        else:
+            desk.send_task_heartbeat(token)
+
+    async def _answer_elsewhere(self, agent: Agent, request: Json, call: Call) -> None:
+        """Answer the token of an execution that this process does not hold."""
+        try:
+            await call.performer.reach(agent, request, call)
+        except StateError as error:
+            if error.name not in _CLOSED:
+                raise
+            raise refusal(call, "Sfn", error.name, error.cause or "") from error
+
+
+_CLOSED = (TaskDoesNotExist.__name__, TaskTimedOut.__name__)
+"""Refusals of a token that is not open."""
+
+
+def _refused(call: Call, error: TokenError) -> RaisedError:
+    return refusal(call, "Sfn", type(error).__name__, str(error))
 
 
 async def _answered(wait: TokenWait, call: Call) -> Json:

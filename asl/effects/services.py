@@ -153,7 +153,7 @@ class Services:
 
     remote: Mapping[str, Agent] = MappingProxyType({})
     """Agents that perform requests of services elsewhere: `memory`, `items`, `objects`,
-    `checkpoints`."""
+    `checkpoints`, `tokens` of executions that this process does not hold."""
 
     def __init__(
         self,

@@ -51,6 +51,7 @@ from asl.temporal.payloads import (
     BINDING,
     CALL,
     CHECKPOINT,
+    FOREIGN_TOKEN,
     ITEMS,
     MACHINE,
     MEMORY,
@@ -64,6 +65,7 @@ from asl.temporal.payloads import (
     ObjectMessage,
 )
 from asl.temporal.sizes import check_size
+from asl.temporal.token_sender import send_token_answer
 
 __all__ = ["AgentActivities"]
 
@@ -99,6 +101,7 @@ class AgentActivities:
             self.write_object,
             self.save_checkpoint,
             self.find_machine,
+            self.answer_token,
             self.send_events,
             self.notify,
         ]
@@ -273,6 +276,23 @@ class AgentActivities:
         if queue not in self._machines:
             self._machines[queue] = MachineFinder(activity.client(), queue)
         return compact(await self._machines[queue].find(arn))
+
+    # Task tokens
+
+    @activity.defn(name=FOREIGN_TOKEN)
+    async def answer_token(self, text: str) -> str:
+        """Answer a task token of another workflow.
+
+        Raises:
+            ApplicationError: No task has it, or the task is closed.
+        """
+        info = activity.info()
+        key = f"{info.workflow_run_id}/{info.activity_id}"
+        try:
+            await send_token_answer(activity.client(), info.task_queue, json.loads(text), key)
+        except StateError as error:
+            raise _failure_of(error) from None
+        return "null"
 
     # Channels
 

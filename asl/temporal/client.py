@@ -38,9 +38,10 @@ from asl.temporal import sizes
 from asl.temporal.addresses import TemporalAddress
 from asl.temporal.claim_check import has_bucket
 from asl.temporal.payloads import EXECUTION, STATE, Memo, StartMessage
+from asl.temporal.queries import execution_query, quoted
 from asl.temporal.worker import connect, is_gone
 
-__all__ = ["ListedExecution", "TemporalClient", "WorkflowState", "quoted"]
+__all__ = ["ListedExecution", "TemporalClient", "WorkflowState"]
 
 T = TypeVar("T")
 PATIENCE: Final = 3.0
@@ -331,9 +332,7 @@ class TemporalClient:
         return sorted(found, key=lambda each: each.found.start_time, reverse=True)
 
     async def _query(self, conditions: Sequence[str]) -> list[ListedExecution]:
-        own = {"WorkflowType": EXECUTION, "TaskQueue": self.address.queue}
-        whole = [f"{name} = '{quoted(value)}'" for name, value in own.items()]
-        query = " AND ".join((*whole, "ExecutionStatus != 'ContinuedAsNew'", *conditions))
+        query = execution_query(self.address.queue, conditions)
         return [
             ListedExecution(each, cast("Memo", await each.memo()))
             async for each in self._client.list_workflows(query, page_size=1000)
@@ -416,8 +415,3 @@ class TemporalClient:
 def _time(seconds: float) -> str:
     """Return an epoch second in the server's language."""
     return datetime.fromtimestamp(max(0.0, seconds), UTC).isoformat()
-
-
-def quoted(text: str) -> str:
-    """Return a text for quotes in the server's language."""
-    return text.replace("\\", "\\\\").replace("'", "\\'")

@@ -17,8 +17,9 @@ from asl.stores.executions import (
     ExecutionOrigin,
     StoredExecution,
 )
-from asl.temporal.client import TemporalClient, quoted
+from asl.temporal.client import TemporalClient
 from asl.temporal.payloads import Memo
+from asl.temporal.queries import quoted
 from asl.temporal.statuses import CLOSED, CONDITIONS
 from asl.temporal.workflow_store import execution_number
 

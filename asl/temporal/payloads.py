@@ -21,6 +21,7 @@ __all__ = [
     "CANCEL",
     "CHECKPOINT",
     "EXECUTION",
+    "FOREIGN_TOKEN",
     "ITEMS",
     "LISTED",
     "MACHINE",
@@ -35,6 +36,7 @@ __all__ = [
     "AnswerMessage",
     "CallMessage",
     "CancelMessage",
+    "ForeignTokenMessage",
     "GivenBindings",
     "Memo",
     "MemoryMessage",
@@ -64,6 +66,8 @@ ITEMS: Final = "asl.items"
 """Type of the activity that reads items of a distributed Map."""
 OBJECT: Final = "asl.object"
 """Type of the activity that writes an object of a bucket."""
+FOREIGN_TOKEN: Final = "asl.foreignToken"
+"""Type of the activity that answers a task token of another workflow."""
 MACHINE: Final = "asl.machine"
 """Type of the activity that finds a registered state machine."""
 CHECKPOINT: Final = "asl.checkpoint"
@@ -205,6 +209,14 @@ class TokenMessage(TypedDict):
     failure: NotRequired[list[str | None]]
     """Error and cause."""
     heartbeat: NotRequired[bool]
+
+
+class ForeignTokenMessage(TypedDict):
+    """Input of the activity that answers a task token of another workflow."""
+
+    answer: TokenMessage
+    starter: str | None
+    """The workflow that has started this one, if any; it often waits for the answer."""
 
 
 class CancelMessage(TypedDict):

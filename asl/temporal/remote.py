@@ -24,6 +24,7 @@ from asl.core.values import Json, compact
 from asl.effects.aws_services import aws_service_agent
 from asl.effects.memory_service import memory_settings
 from asl.effects.services import Services
+from asl.effects.task_tokens import read_output
 from asl.engine.agent import Agent, Call, CallbackHandler, Find
 from asl.engine.frame import Frame
 from asl.states.calls import Target
@@ -34,6 +35,7 @@ from asl.temporal.payloads import (
     BINDING,
     CALL,
     CHECKPOINT,
+    FOREIGN_TOKEN,
     ITEMS,
     MACHINE,
     MEMORY,
@@ -42,8 +44,10 @@ from asl.temporal.payloads import (
     OBJECT,
     SEND,
     CallMessage,
+    ForeignTokenMessage,
     MemoryMessage,
     NoticeMessage,
+    TokenMessage,
 )
 from asl.temporal.sizes import MAX_SIZE, check_length
 
@@ -254,6 +258,21 @@ def _request(request: Json, frame: Frame, now: float) -> Json:
     return request
 
 
+def _token_message(request: Json, frame: Frame, now: float) -> ForeignTokenMessage:
+    answer = TokenMessage(token=request["TaskToken"], given=now)
+    match request["action"]:
+        case "sendTaskSuccess":
+            answer["output"] = compact(read_output(request.get("Output", "")))
+        case "sendTaskFailure":
+            answer["failure"] = [request.get("Error"), request.get("Cause")]
+        case _:
+            answer["heartbeat"] = True
+    parent = workflow.info().parent
+    return ForeignTokenMessage(
+        answer=answer, starter=None if parent is None else parent.workflow_id
+    )
+
+
 def remote_services(gate: CallGate) -> Mapping[str, Agent]:
     """Return the services of a run that workers perform.
 
@@ -265,6 +284,7 @@ def remote_services(gate: CallGate) -> Mapping[str, Agent]:
         "items": RemoteService(gate, ITEMS, _page_message),
         "objects": RemoteService(gate, OBJECT, _request),
         "checkpoints": RemoteService(gate, CHECKPOINT, _request),
+        "tokens": RemoteService(gate, FOREIGN_TOKEN, _token_message),
     }
 
 
