@@ -77,17 +77,14 @@ def _text_of(value: Any) -> str:
 
 
 def _depth(value: Any) -> int:
-    """Return how deeply a value is nested."""
+    """Return how many arrays and objects are nested in each other."""
     depth, level = 0, [value]
-    while level:
-        level = [
-            part
-            for each in level
-            if isinstance(each, dict | list)
-            for part in (each.values() if isinstance(each, dict) else each)
-        ]
+    while level := [each for each in level if isinstance(each, dict | list)]:
         depth += 1
-    return depth - 1
+        level = [
+            part for each in level for part in (each.values() if isinstance(each, dict) else each)
+        ]
+    return depth
 
 
 def _parts(value: Any, option: int, depth: int) -> Iterator[str]:
