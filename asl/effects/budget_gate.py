@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import AbstractAsyncContextManager
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,7 +15,7 @@ from asl.engine.agent import Call
 from asl.engine.frame import Frame
 from asl.engine.ledger import Ledger
 from asl.engine.limits import Account, Spender
-from asl.engine.pools import SharedBudgets
+from asl.engine.pools import NOTHING_HELD, SharedBudgets
 from asl.engine.reservations import Admission, Estimate, Pause, Reservation
 from asl.engine.usage import LOST, UNUSED
 from asl.expr.intrinsics.numeric import BYTES_PER_TOKEN
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     import asyncio
 
 __all__ = ["LedgerGate", "ProcessBudgets", "shared_budgets_of"]
-
-LATER = 1.0
-"""Seconds between two checks whether a call of another execution has ended."""
 
 
 Decide: TypeAlias = Callable[[Frame, str, RequestContent], Awaitable[Json]]
@@ -65,7 +63,10 @@ class LedgerGate:
         parent = parent or ledger.running.get(id(frame))
         call: Admission = None
         if not self.ledger.waiting.outermost or parent is not None:
-            call = ledger.admit(frame, target.name, model, estimate, parent)
+            if ledger.shared_budgets is None:
+                call = ledger.admit(frame, target.name, model, estimate, parent)
+            else:
+                call = await self._admit(frame, target, (model, estimate, parent))
         if type(call) is not Reservation:
             call = await self._admitted(frame, target, (model, estimate, parent), call)
         try:
@@ -96,12 +97,18 @@ class LedgerGate:
                     call.used = call.used._replace(fault=call.used.fault or LOST.fault)
                 if call.used is not UNUSED:
                     try:
-                        self._settle(frame, call, target, failed=True)
+                        if isinstance(error, StateError):
+                            await self._settle_held(frame, call, target, failed=True)
+                        else:
+                            self._settle(frame, call, target, failed=True)
                     except (StateError, BudgetOverrun):
                         if isinstance(error, StateError):
                             raise
                 raise  # a cancellation takes precedence
-            self._settle(frame, call, target)
+            if ledger.shared_budgets is None:
+                self._settle(frame, call, target)
+            else:
+                await self._settle_held(frame, call, target)
             return result
         finally:
             if call.reserved or call.is_reserved:
@@ -116,6 +123,13 @@ class LedgerGate:
         finally:
             if call.counted:
                 self.caller.persistence.calls.record_usage(frame, call.counted)
+
+    async def _settle_held(
+        self, frame: Frame, call: Reservation, target: Target, failed: bool = False
+    ) -> None:
+        """Settle a call while no other execution changes the shared budgets."""
+        async with self.ledger.held():
+            self._settle(frame, call, target, failed)
 
     def take_late_answer(self, frame: Frame, call: Call) -> None:
         """Mark the usage of a cancelled call as complete."""
@@ -136,12 +150,17 @@ class LedgerGate:
                     await self._turn(parent, first)
                 else:
                     await self._later(frame, parent)
-                first, call = True, self.ledger.admit(frame, target.name, *terms)
+                first, call = True, await self._admit(frame, target, terms)
             return call
         finally:
             if parent is not None:
                 self.ledger.show(parent)
             self.ledger.waiting.wake()
+
+    async def _admit(self, frame: Frame, target: Target, terms: tuple[Any, ...]) -> Admission:
+        """Admit a call while no other execution changes the shared budgets."""
+        async with self.ledger.held(starts=True):
+            return self.ledger.admit(frame, target.name, *terms)
 
     async def begin(self, call: Reservation) -> None:
         """Reserve for a tool call, once it is admitted.
@@ -152,7 +171,8 @@ class LedgerGate:
         """
         try:
             while True:
-                begun = self.ledger.begin(call)
+                async with self.ledger.held(starts=True):
+                    begun = self.ledger.begin(call)
                 if type(begun) is Reservation:
                     return
                 if begun is None:
@@ -168,13 +188,15 @@ class LedgerGate:
 
     async def _later(self, frame: Spender, parent: Reservation | None) -> None:
         """Wait for a moment, in which a call of another execution may end."""
+        budgets = self.ledger.shared_budgets
+        assert budgets is not None  # with other executions
         if parent is None:
-            await self.caller.runtime.pause(LATER)
+            await self.caller.runtime.pause(budgets.interval)
         else:
             parent.inner_calls += 1
             self.ledger.show(parent)
             try:
-                await self.caller.runtime.pause(LATER)
+                await self.caller.runtime.pause(budgets.interval)
             finally:
                 parent.inner_calls -= 1
         frame.now = self.caller.runtime.now()
@@ -279,6 +301,8 @@ def _estimate(payload: Json, options: CallOptions) -> Estimate | None:
 class ProcessBudgets:
     """Shared budgets of all threads of the process (protocol `asl.engine.pools.SharedBudgets`)."""
 
+    interval = 1.0
+
     def __init__(self) -> None:
         self.budgets: dict[str, Json] = {}
         self.lock = Lock()
@@ -287,6 +311,12 @@ class ProcessBudgets:
         """Replace a shared budget by the result of *make*."""
         with self.lock:
             self.budgets[name] = make(self.budgets.get(name))
+
+    def held(
+        self, names: Collection[str], *, starts: bool = False
+    ) -> AbstractAsyncContextManager[None]:
+        """Return a context that does nothing: each change is one of all executions."""
+        return NOTHING_HELD
 
 
 _OF_PROCESS = ProcessBudgets()

@@ -40,6 +40,8 @@ NETWORK_REQUESTS: Final = ("", "")
 NETWORK: Final = "the network"
 SEPARATOR: Final = "\n"
 """Separator of the names of a tool in a shared budget."""
+BUDGET: Final = "Tools "
+"""Prefix of the names of shared budgets that count tool calls."""
 STALE: Final = 3600.0
 """Seconds after which a call of a silent process no longer counts for `MaxConcurrent`."""
 LATER: Final = 1.0
@@ -155,6 +157,16 @@ class CountedCall:
         """Keys under which it counts in each workflow."""
         return [(workflow, names) for workflow in self.limited_workflows for names in self.names]
 
+    @property
+    def budgets(self) -> list[str]:
+        """Names of the shared budgets that count it."""
+        return [f"{BUDGET}{workflow}" for workflow in self.limited_workflows]
+
+    @property
+    def machine(self) -> str:
+        """Beginning of the entries of all calls of its machine."""
+        return f"{self.entry.rpartition('#')[0]}#"
+
 
 class _Turn:
     """A waiting call."""
@@ -172,14 +184,19 @@ class _Turn:
 
 
 class RateLimiter:
-    """The tool calls of a run."""
+    """The tool calls of a run.
 
-    def __init__(self) -> None:
+    Args:
+        is_alone: Whether no other process makes calls of the same executions.
+    """
+
+    def __init__(self, *, is_alone: bool = True) -> None:
+        self._is_alone = is_alone
         self.waiting: list[_Turn] = []
         self.running_entries: set[str] = set()
         """Entries of the running calls."""
         self.known_executions: set[tuple[str, str]] = set()
-        """Workflows and executions of the tool calls in this run."""
+        """Workflows and executions of the tool calls in this run, or their machines."""
         self.number = 0
 
     async def begin(
@@ -229,7 +246,8 @@ class RateLimiter:
             while True:
                 call.time = now = call.timekeeper.now()
                 following = not self._is_next(turn, demands)
-                excess = self._taken(call, demands, following)
+                async with call.shared_budgets.held(call.budgets):
+                    excess = self._taken(call, demands, following)
                 for each in excess:
                     if not each.limit.waits:
                         raise _failure(tool, each)
@@ -301,7 +319,7 @@ class RateLimiter:
     ) -> None:
         """Change the counts of a workflow: times by names, and running calls."""
         watched, now = call.limited_workflows[workflow], call.timekeeper.now()
-        own = f"{call.entry.partition(' ')[0]} "
+        own = f"{call.entry.partition(' ')[0]} " if self._is_alone else call.machine
         first = (workflow, own) not in self.known_executions
         self.known_executions.add((workflow, own))
 
@@ -311,13 +329,13 @@ class RateLimiter:
                 calls[names] = recent = [each for each in times if each + watched.window > now]
                 if not recent:
                     del calls[names]
-            if first:  # calls of an earlier process of the execution
+            if first:  # calls of an earlier process of the execution or the machine
                 for entry in [each for each in entries if each.startswith(own)]:
                     del entries[entry]
             act(calls, entries)
             return {"calls": calls, "open": entries}
 
-        call.shared_budgets.change(f"Tools {workflow}", make)
+        call.shared_budgets.change(f"{BUDGET}{workflow}", make)
 
     def _excess(
         self,

@@ -29,6 +29,7 @@ from asl.engine.interpreter import begin, interpret
 from asl.engine.journal import Journal
 from asl.engine.ledger import Ledger
 from asl.engine.live_history import count_events, open_live_history
+from asl.engine.pools import shared_names
 from asl.engine.result import OpenRequests, Result
 from asl.engine.resume_point import ResumePoint
 from asl.engine.usage import UNSPENT, ExecutionSpending
@@ -123,7 +124,9 @@ async def execute(
         if program.settle is not None:
             _settled(execution, services)
         if program.budgeted or within is not None or services is not None:
-            _watch(effects, frame, past, within, counted)
+            limits = _watch(effects, frame, past, within)
+            if limits is not None:
+                await _join(effects, frame, limits, within, counted)
         output = await interpret(frame)
         if execution.counter is not None:
             execution.counter.check()
@@ -299,9 +302,8 @@ def _watch(
     frame: Frame,
     past: ResumePoint | None,
     within: Frame | None,
-    counted: ExecutionSpending,
-) -> None:
-    """Open the ledger of an execution if any limit applies.
+) -> BudgetLimits | None:
+    """Open the ledger of an execution and return its limits; None if no limit applies.
 
     Raises:
         StateError: The limits of the document are invalid.
@@ -312,8 +314,7 @@ def _watch(
         None if borrows or services is None or services.policy is None else services.policy.budget
     )
     if not (execution.program.budgeted or borrows or ceiling is not None):
-        return
-    services = effects.runtime.current_services()
+        return None
     budget = execution.program.budget
     limits = BudgetLimits("", {}) if budget is None else budget(execution.input, frame)
     ledger = execution.ledger = Ledger(execution, limits)
@@ -323,11 +324,30 @@ def _watch(
         ledger.restore(past.ledger)
     effects.caller.budget_gate = LedgerGate(effects.caller, ledger, effects.decide)
     effects.runtime.persistence.execution.restore_ledger(ledger)
+    return limits
+
+
+async def _join(
+    effects: LocalEffects,
+    frame: Frame,
+    limits: BudgetLimits,
+    within: Frame | None,
+    counted: ExecutionSpending,
+) -> None:
+    """Let an execution spend from the budgets of others, too.
+
+    Raises:
+        StateError: A pool is empty.
+    """
+    execution, services = frame.execution, effects.runtime.current_services()
+    ledger = execution.ledger
+    assert ledger is not None  # it was opened
     around = None if within is None else within.execution.ledger
     if limits.windows or limits.pool is not None:
         budgets = services.shared_budgets or shared_budgets_of(effects.runtime.clock)
         lenders = () if around is None or within is None else around.accounts(within)
-        ledger.join(budgets, services.pools, lenders, frame.now)
+        async with budgets.held(shared_names(limits, execution), starts=True):
+            ledger.join(budgets, services.pools, lenders, frame.now)
     if around is not None and within is not None:
         ledger.attach_parent(around, within, counted, frame.now)
     ledger.show_limit()

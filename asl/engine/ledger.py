@@ -9,6 +9,7 @@ Nothing here waits: `asl.effects.budget_gate` does.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from decimal import Decimal
 from math import ceil
 from weakref import WeakValueDictionary
@@ -24,6 +25,7 @@ from asl.engine.limits import (
     SpendingExecution,
 )
 from asl.engine.pools import (
+    NOTHING_HELD,
     ParentAccount,
     PoolReservation,
     SharedBudget,
@@ -82,6 +84,8 @@ class Ledger:
         self.workflow = Account(limits)
         self.shared_accounts: list[Account] = []
         """Accounts that this execution shares with others."""
+        self.shared_budgets: SharedBudgets | None = None
+        """Storage of the budgets that it shares; None without any."""
         self.ceiling: Account | None = None
         """Account of the limits in the operator's policy."""
         self.outer_accounts: list[Account] = [self.workflow]
@@ -175,6 +179,7 @@ class Ledger:
     def _surround(self, accounts: Iterable[Account], now: float, assumed: Amounts) -> None:
         for account in accounts:
             if isinstance(account, SharedBudget):
+                self.shared_budgets = account.budgets
                 if (
                     self.is_recoverable or self.interrupted
                 ):  # an earlier process may have died during a call
@@ -183,6 +188,20 @@ class Ledger:
                 account.recover(assumed)
             self.shared_accounts.append(account)
         self.outer_accounts = [*self.shared_accounts, self.workflow]
+
+    def held(self, *, starts: bool = False) -> AbstractAsyncContextManager[None]:
+        """Return a context in which only its holder changes the shared budgets, if there are any.
+
+        Args:
+            starts: Whether a call starts in it.
+
+        Raises:
+            Suspension: The start is deferred.
+        """
+        if self.shared_budgets is None:
+            return NOTHING_HELD
+        names = {each.name for each in self.shared_accounts if isinstance(each, SharedBudget)}
+        return self.shared_budgets.held(names, starts=starts)
 
     def close(self, now: float) -> None:
         """Release the shared amounts that this execution no longer needs."""

@@ -9,7 +9,7 @@ The parts of `spent` are the ends of parts of its time window, or "0" without on
   the execution before, whether the rest is released, length of the window, drawn amount.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Final
 
@@ -22,6 +22,7 @@ __all__ = [
     "drawn_amount",
     "is_part",
     "part_of",
+    "release_entries",
     "remove_calls",
     "remove_execution",
     "settle_calls",
@@ -127,6 +128,33 @@ def remove_calls(budget: Json, execution: str) -> Json:
     """
     total, entries = _copied(budget)
     settle_calls(total, entries, execution, None)
+    return _replaced(budget, total, entries)
+
+
+def release_entries(budget: Json, names: Iterable[str], now: float) -> Json:
+    """Return a shared budget without entries of executions that have ended unobserved.
+
+    The known usage of each call counts as spent. The part of an execution counts as far as its
+    calls have drawn on it, and in full without release.
+
+    Args:
+        budget: The shared budget.
+        names: Names of the entries.
+        now: Current time in epoch seconds.
+    """
+    total, entries = _copied(budget)
+    found = {name: entries.pop(name) for name in names if name in entries}
+    parts_last = sorted(found, key=lambda name: is_part(found[name])) if "spent" in budget else []
+    for name in parts_last:
+        entry = found[name]
+        if is_part(entry):
+            _, _, _, release, length, *_ = entry
+            charge(total, ZERO if release else undrawn(entry), length, now)
+        else:
+            _, since, known, length, *_ = entry
+            charge(total, Decimal(known), length, since)
+            draw(entries, part_of(entry), Decimal(known))
+            draw(found, part_of(entry), Decimal(known))
     return _replaced(budget, total, entries)
 
 

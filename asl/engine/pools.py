@@ -5,7 +5,8 @@ change replaces it as a whole, so that executions in several threads and process
 same amount twice.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from decimal import Decimal
 from typing import Final, Protocol
 
@@ -26,11 +27,13 @@ from asl.engine.usage import NOTHING, ZERO, add_amounts
 from asl.states.blocks.budget_limits import Amounts, BudgetLimits
 
 __all__ = [
+    "NOTHING_HELD",
     "ParentAccount",
     "PoolReservation",
     "SharedBudget",
     "SharedBudgets",
     "join_shared_budgets",
+    "shared_names",
 ]
 
 STALE: Final = 3600.0
@@ -41,6 +44,23 @@ REPORTED: Final = ("MaxCost", "MaxTokens")
 
 class SharedBudgets(Protocol):
     """The storage of shared budgets."""
+
+    interval: float
+    """Seconds between two checks whether a call of another execution has ended."""
+
+    def held(
+        self, names: Collection[str], *, starts: bool = False
+    ) -> AbstractAsyncContextManager[None]:
+        """Return a context in which only its holder changes some budgets.
+
+        Args:
+            names: Names of the budgets.
+            starts: Whether a call or an execution starts in it; the storage may defer a start.
+
+        Raises:
+            Suspension: The start is deferred.
+        """
+        ...
 
     def change(self, name: str, make: Callable[[Json], Json]) -> None:
         """Replace a shared budget atomically.
@@ -53,6 +73,10 @@ class SharedBudgets(Protocol):
             StateError: States.BudgetExceeded; the storage cannot be reached.
         """
         ...
+
+
+NOTHING_HELD: Final = nullcontext()
+"""For storages whose changes take effect immediately."""
 
 
 class SharedBudget(Account):
@@ -509,16 +533,10 @@ def join_shared_budgets(
     Raises:
         StateError: A pool is empty.
     """
+    names = shared_names(limits, execution)
     joined: list[Account] = [
-        SharedBudget(
-            budgets,
-            f"{each.field} {execution.workflow_id}",
-            each.field,
-            each.maximum,
-            limits,
-            each.length,
-        )
-        for each in limits.windows
+        SharedBudget(budgets, name, each.field, each.maximum, limits, each.length)
+        for name, each in zip(names, limits.windows, strict=False)
     ]
     pool = limits.pool
     if pool is None:
@@ -530,9 +548,7 @@ def join_shared_budgets(
             f"the pool {pool.name!r} is empty{f' ({hint})' if hint else ''}: fill it with "
             f"pools={{{pool.name!r}: AMOUNT}}, or --pool {pool.name}=AMOUNT",
         )
-    shared = SharedBudget(
-        budgets, f"Pool {pool.name}", "Pool", pools[pool.name], limits, limits.reset
-    )
+    shared = SharedBudget(budgets, names[-1], "Pool", pools[pool.name], limits, limits.reset)
     for each in lenders:
         if isinstance(each, SharedBudget) and each.name == shared.name:
             shared.draw_part = each.draw_part
@@ -540,6 +556,14 @@ def join_shared_budgets(
         spent = execution.usage.cost
         joined.append(PoolReservation(shared, execution.id, pool.maximum, limits, spent, now))
     return [*joined, shared]
+
+
+def shared_names(limits: BudgetLimits, execution: SpendingExecution) -> list[str]:
+    """Return the names of the budgets that limit an execution together with others: those of the
+    limits per hour and day, and last that of the pool.
+    """
+    names = [f"{each.field} {execution.workflow_id}" for each in limits.windows]
+    return names if limits.pool is None else [*names, f"Pool {limits.pool.name}"]
 
 
 def _shown(call: ReservedCall) -> list[Json]:

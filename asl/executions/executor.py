@@ -48,7 +48,7 @@ from asl.stores.executions import (
     top_of,
 )
 from asl.stores.journal import StoreJournal
-from asl.stores.pools import StoreBudgets
+from asl.stores.pools import ReleasableBudgets, StoreBudgets
 from asl.stores.session import Session
 from asl.stores.workers import Workers
 
@@ -91,6 +91,11 @@ class Executor:
     def session(self) -> Session:
         """The session of this thread."""
         return self.reader.session
+
+    @property
+    def shared_budgets(self) -> ReleasableBudgets:
+        """The budgets that the executions share with others."""
+        return StoreBudgets(self.session)
 
     async def start(self, new: ExecutionStart, bindings: Bindings, in_event_loop: bool) -> Result:
         """Start an execution, or continue the one of this name.
@@ -227,7 +232,7 @@ class Executor:
         for each in (stored, *descendants(self.session, stored.number)):
             if each.status not in ENDED:
                 ended = reader.result(each, reader.program(each)).execution
-                StoreBudgets(self.session).release(ended.id, ended.charged_cost, now)
+                self.shared_budgets.release(ended.id, ended.charged_cost, now)
         journal.put_end(status, now, None, error, cause)
         Workers(self.session).delete_claim(stored.number)
         self.session.flush()
@@ -403,7 +408,7 @@ class Executor:
         claim: Claim | None = None,
     ) -> Result:
         bound.services.child_store = StoredChildren(self.reader, self.create)
-        bound.services.shared_budgets = StoreBudgets(self.session)
+        bound.services.shared_budgets = self.shared_budgets
         if stored.workflow_id is not None:
             bound.services.registered_program = partial(registered_program, self.reader)
             bound.services.map_runs = self.map_runs

@@ -26,6 +26,7 @@ from asl.stores.executions import (
     search_executions,
     top_of,
 )
+from asl.stores.pools import StoreBudgets, StoredBudget
 from asl.stores.statements import Select, one_of
 from asl.stores.tables import EXECUTION, REQUEST
 from asl.stores.workers import Workers
@@ -114,6 +115,14 @@ class StoreReader(StoreBase):
     def open_request_times(self) -> list[float]:
         """Return when each open request or task token was made, in epoch seconds."""
         return [row[0] for row in self.session.select(OPEN_REQUESTS)]
+
+    def shared_budgets(self) -> list[StoredBudget]:
+        """Return the budgets of money that executions share, by name.
+
+        Raises:
+            StoreDamaged: A budget is damaged.
+        """
+        return StoreBudgets(self.session).stored()
 
     def queue_delay(self) -> float:
         """Return the seconds for which the longest due execution has waited for a runner."""

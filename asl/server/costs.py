@@ -13,7 +13,6 @@ from asl.server.projects import ServerProject
 from asl.states.blocks.budget_limits import WINDOWS
 from asl.states.numbers import parse_amount
 from asl.stores.executions import StoredExecution
-from asl.stores.pools import StoreBudgets
 
 __all__ = ["BudgetState", "CostRow", "CostTable", "budgets_of", "costs_since"]
 
@@ -125,7 +124,7 @@ def budgets_of(project: ServerProject, now: float) -> list[BudgetState]:
         for name, amount in pools.items()
     }
     found = {}
-    for each in StoreBudgets(project.store.session).stored():
+    for each in project.store.shared_budgets():
         length = WINDOWS.get(each.name.partition(" ")[0])
         spent = sum(
             (amount for end, amount in each.spent.items() if length is None or end > now - length),

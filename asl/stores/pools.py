@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractAsyncContextManager
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from asl.core.values import Json, encode
 from asl.engine.journal_values import read_usage
 from asl.engine.pool_entries import remove_calls, remove_execution
+from asl.engine.pools import NOTHING_HELD, SharedBudgets
 from asl.engine.usage import ZERO
 from asl.stores.executions import ENDED, find_execution, top_of
 from asl.stores.session import Session
@@ -16,7 +18,7 @@ from asl.stores.statements import PARAMETER, Insert, Select, is_set, one_of
 from asl.stores.tables import BUDGET, EXECUTION
 from asl.stores.workers import Workers, lock_of
 
-__all__ = ["TOOLS", "Holder", "StoreBudgets", "StoredBudget", "holder_of"]
+__all__ = ["TOOLS", "Holder", "ReleasableBudgets", "StoreBudgets", "StoredBudget", "holder_of"]
 
 ENDED_ONE = Select(
     EXECUTION,
@@ -37,6 +39,20 @@ def _charged(spending: Json) -> Decimal:
     return read_usage(usage).cost + Decimal(assumed.get("MaxCost", 0))
 
 
+class ReleasableBudgets(SharedBudgets, Protocol):
+    """Shared budgets whose reservations can be released by execution."""
+
+    def release(self, execution: str, spent: Decimal, now: float) -> None:
+        """Release the reservations of an execution that ends without running.
+
+        Args:
+            execution: Id of the execution.
+            spent: Its whole spending.
+            now: Current time in epoch seconds.
+        """
+        ...
+
+
 class StoredBudget(NamedTuple):
     """A shared budget as it is stored.
 
@@ -49,6 +65,13 @@ class StoredBudget(NamedTuple):
     name: str
     spent: dict[float, Decimal]
     reserved: Decimal
+
+    @classmethod
+    def of(cls, name: str, value: Json) -> StoredBudget:
+        """Return a budget from its stored form."""
+        spent = {float(part): Decimal(each) for part, each in value["spent"].items()}
+        reserved = sum((Decimal(entry[0]) for entry in value["open"].values()), ZERO)
+        return cls(name, spent, reserved)
 
 
 class Holder(NamedTuple):
@@ -76,8 +99,16 @@ class StoreBudgets:
     `asl.engine.pools.SharedBudgets`).
     """
 
+    interval = 1.0
+
     def __init__(self, session: Session) -> None:
         self.session = session
+
+    def held(
+        self, names: Collection[str], *, starts: bool = False
+    ) -> AbstractAsyncContextManager[None]:
+        """Return a context that does nothing: each change is one of all executions."""
+        return NOTHING_HELD
 
     def change(self, name: str, make: Callable[[Json], Json]) -> None:
         """Replace a shared budget by the result of *make*.
@@ -140,10 +171,7 @@ class StoreBudgets:
                 continue
             with self.session.damage_reports(f"the budget {name!r}"):
                 ((body,),) = self.session.select(FIND, name)
-                value = self.session.values.unpack(body)
-                spent = {float(part): Decimal(each) for part, each in value["spent"].items()}
-                reserved = sum((Decimal(entry[0]) for entry in value["open"].values()), ZERO)
-            found.append(StoredBudget(name, spent, reserved))
+                found.append(StoredBudget.of(name, self.session.values.unpack(body)))
         return sorted(found)
 
     def release_lost(self) -> Iterator[str]:

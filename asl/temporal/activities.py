@@ -39,6 +39,8 @@ from asl.states.errors import RaisedError
 from asl.states.items.dataset import Dataset
 from asl.states.items.pages import read_page
 from asl.states.map_data import ObjectFault
+from asl.temporal.budget_activities import BudgetActivities
+from asl.temporal.call_counts import CallCounts
 from asl.temporal.calls import (
     CallOutcome,
     RemoteFrame,
@@ -80,10 +82,12 @@ class AgentActivities:
 
     Args:
         bindings: What it performs, as for `asl.run`.
+        budgets: The shared budgets; None to count tool calls of this process alone.
     """
 
-    def __init__(self, bindings: Bindings) -> None:
+    def __init__(self, bindings: Bindings, budgets: BudgetActivities | None = None) -> None:
         self._bindings = bindings
+        self._budgets = budgets
         self._clock = WallClock()
         self._rates: OrderedDict[str, RateLimiter] = OrderedDict()
         """Counts of tool calls by execution."""
@@ -151,13 +155,25 @@ class AgentActivities:
 
     async def perform(self, message: CallMessage) -> Result:
         """Return the result of the execution of a call."""
-        return await self.execution(message, self._clock, in_event_loop=True)
+        if self._budgets is None:
+            return await self.execution(message, self._clock, in_event_loop=True)
+        counts = CallCounts(self._budgets.client, activity.info().workflow_id or "")
+        try:
+            return await self.execution(message, self._clock, in_event_loop=True, counts=counts)
+        finally:
+            await counts.close()
 
     def execution(
-        self, message: CallMessage, clock: Clock, *, in_event_loop: bool
+        self,
+        message: CallMessage,
+        clock: Clock,
+        *,
+        in_event_loop: bool,
+        counts: CallCounts | None = None,
     ) -> Coroutine[Any, Any, Result]:
         """Return an execution of the call alone, to be awaited or driven."""
         bound = self._bind(message)
+        bound.services.shared_budgets = counts
         return execute(
             _program_of(message),
             message,
@@ -182,7 +198,7 @@ class AgentActivities:
 
     def _rates_of(self, execution: str) -> RateLimiter:
         """Return the counts of the tool calls of an execution in this worker."""
-        found = self._rates.pop(execution, None) or RateLimiter()
+        found = self._rates.pop(execution, None) or RateLimiter(is_alone=False)
         self._rates[execution] = found
         if len(self._rates) > EXECUTIONS:
             self._rates.popitem(last=False)

@@ -20,6 +20,7 @@ from asl.temporal.remote import (
 )
 from asl.temporal.sizes import check_size
 from asl.temporal.slices import Slicer
+from asl.temporal.workflow_budgets import WorkflowBudgets
 
 __all__ = ["LONG", "MAX_EVENTS", "WorkflowClaim", "continue_in_new_run", "must_leave"]
 
@@ -60,6 +61,7 @@ class WorkflowClaim:
         item: The item of the execution, if it is such a child.
         channels: Notify people of requests.
         starter: Starts executions for which no state waits; None to run them in the workflow.
+        budgets: Budgets that the execution shares with others; None for none.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class WorkflowClaim:
         item: MapItem | None = None,
         channels: Sequence[Notify] = (),
         starter: ExecutionStarter | None = None,
+        budgets: WorkflowBudgets | None = None,
     ) -> None:
         self.suspension = SuspensionMonitor(now, LONG)
         self._gate = gate
@@ -77,6 +80,7 @@ class WorkflowClaim:
         self._item = item
         self._channels = channels
         self._starter = starter
+        self._budgets = budgets
 
     def prepare(self, bound: ResolvedBindings) -> ResolvedBindings:
         """Return bindings that call activities, and let branches wait in place."""
@@ -89,6 +93,8 @@ class WorkflowClaim:
         if self._starter is not None:
             services.start_elsewhere = self._starter.start
             services.registered_elsewhere = self._starter.machines.program
+        if self._budgets is not None:
+            services.pools = self._budgets.pools(services.pools)
         services.remote = remote_services(self._gate)
         services.channels = self._channels
         find = remote_agents(services, self._gate)

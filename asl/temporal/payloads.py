@@ -94,6 +94,8 @@ class GivenBindings(TypedDict, total=False):
     """Documents that states may start, by name or ARN."""
     prices: dict[str, Json]
     """Prices of models, as for `asl.run`."""
+    pools: dict[str, str]
+    """Amounts of pools; those of a worker come first."""
 
 
 class StartMessage(TypedDict):

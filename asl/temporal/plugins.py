@@ -8,6 +8,7 @@ from temporalio.plugin import SimplePlugin
 
 from asl.bindings import Bindings, bind, refuse_unknown, takes_bindings
 from asl.temporal.activities import AgentActivities
+from asl.temporal.budget_activities import BudgetActivities
 from asl.temporal.worker import WORKFLOWS
 
 __all__ = ["plugin"]
@@ -27,5 +28,11 @@ def plugin(**bindings: Unpack[Bindings]) -> SimplePlugin:
     """
     refuse_unknown(plugin, bindings)
     bind(bindings)
-    calls = AgentActivities(bindings)
-    return SimplePlugin("asl", workflows=list(WORKFLOWS), activities=calls.all)
+    budgets = BudgetActivities(bindings)
+    calls = AgentActivities(bindings, budgets)
+    return SimplePlugin(
+        "asl",
+        workflows=list(WORKFLOWS),
+        activities=[*calls.all, *budgets.all],
+        run_context=budgets.serving,
+    )

@@ -37,10 +37,12 @@ from asl.stores.executions import (
     find_execution,
     top_of,
 )
+from asl.stores.pools import StoredBudget
 from asl.stores.session import ThreadSessions
 from asl.stores.transfer import export_executions, import_execution
 from asl.temporal.addresses import parse_address
 from asl.temporal.answers import apply_answer
+from asl.temporal.budget_client import BudgetClient
 from asl.temporal.client import TemporalClient
 from asl.temporal.follower import ExecutionFollower
 from asl.temporal.lists import ExecutionList
@@ -57,6 +59,7 @@ from asl.temporal.registry_backend import RegistryBackend
 from asl.temporal.runner import TemporalRunner, calls_agents
 from asl.temporal.starts import WorkflowStarter
 from asl.temporal.task_tokens import TemporalTaskTokens
+from asl.temporal.worker import connect
 from asl.temporal.workflow_store import execution_number
 
 __all__ = ["TemporalStore"]
@@ -98,11 +101,15 @@ class TemporalStore(Store):
         self._driver = _LoopDriver(self.clock)
         self._registry = backend.registry
         self._list = ExecutionList(self.client)
+        self._budget_client: BudgetClient | None = None
         self._starter = WorkflowStarter(self._remote, self._executor, self._bindings)
 
     def close(self) -> None:
         """Close the connection."""
         super().close()
+        if self._budget_client is not None:
+            self.client.run(self._budget_client.close())
+            self._budget_client = None
         self._registry.close()
         self.client.close()
 
@@ -422,13 +429,30 @@ class TemporalStore(Store):
         """
         _refuse("verifies its histories by itself", "'temporal workflow list' and 'asl ls --stuck'")
 
-    def release_reservations(self) -> list[str]:
-        """Refuse: there are no shared budgets.
+    # Shared budgets
 
-        Raises:
-            StoreError: Always.
+    @property
+    def _budgets(self) -> BudgetClient:
+        """The shared budgets, on a connection of their own: one has one worker of a queue."""
+        if self._budget_client is None:
+            connection = self.client.run(connect(self.address))
+            self._budget_client = BudgetClient(connection, self.address.queue)
+        return self._budget_client
+
+    def shared_budgets(self) -> list[StoredBudget]:
+        """Return the budgets of money that executions share; see `asl.Store.shared_budgets`."""
+        found = self.client.run(self._budgets.values())
+        return sorted(
+            StoredBudget.of(name, value) for name, value in found.items() if "spent" in value
+        )
+
+    def release_reservations(self) -> list[str]:
+        """Release the reservations of workflows that have ended without releasing them.
+
+        Returns:
+            The names of the budgets that had such reservations for more than a minute.
         """
-        _refuse("has no shared budgets", "the budgets of documents")
+        return self.client.run(self._budgets.release_ended())
 
 
 def _refuse(fact: str, instead: str) -> NoReturn:

@@ -15,6 +15,7 @@ from temporalio.client import Client
 from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.converter import DataConverter
 from temporalio.envconfig import ClientConfig
+from temporalio.plugin import SimplePlugin
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import (
     Interceptor,
@@ -29,6 +30,7 @@ from asl.core.errors import AslError
 from asl.core.lazy import load_object, wrap_errors
 from asl.temporal.activities import AgentActivities
 from asl.temporal.addresses import TemporalAddress
+from asl.temporal.budget_activities import BudgetActivities
 from asl.temporal.claim_check import data_converter
 from asl.temporal.slice_workflow import SliceWorkflow
 from asl.temporal.workflow import ExecutionWorkflow
@@ -149,12 +151,14 @@ def make_worker(
         AslError: A binding is invalid.
     """
     bind(bindings)
-    calls = AgentActivities(bindings)
+    budgets = BudgetActivities(bindings)
+    calls = AgentActivities(bindings, budgets)
     return Worker(
         client,
         task_queue=queue,
         workflows=list(WORKFLOWS) if workflows else [],
-        activities=calls.all if activities else [],
+        activities=[*(calls.all if activities else ()), *budgets.all],
+        no_remote_activities=not activities,
         workflow_runner=UnsandboxedWorkflowRunner(),
         deployment_config=WorkerDeploymentConfig(
             version=WorkerDeploymentVersion(queue, build or __version__),
@@ -167,5 +171,6 @@ def make_worker(
         identity=identity,
         graceful_shutdown_timeout=timedelta(seconds=grace),
         interceptors=interceptors,
+        plugins=[SimplePlugin("asl.budgets", run_context=budgets.serving)],
         debug_mode=True,  # a long stretch of pure states is no deadlock
     )

@@ -42,6 +42,7 @@ from asl.temporal.payloads import (
 from asl.temporal.remote import CallGate, RemoteNotifier, send_remotely
 from asl.temporal.sizes import check_length
 from asl.temporal.slices import Slicer
+from asl.temporal.workflow_budgets import WorkflowBudgets
 from asl.temporal.workflow_store import SHORTEST, WorkflowClock, WorkflowStore
 
 __all__ = ["ExecutionWorkflow"]
@@ -65,7 +66,8 @@ class ExecutionWorkflow:
         self.name = info.workflow_id
         if ExecutionWorkflow.on_start is not None:
             ExecutionWorkflow.on_start(self)
-        self.store = WorkflowStore(WorkflowClock())
+        self._budgets = WorkflowBudgets(self._is_leaving)
+        self.store = WorkflowStore(WorkflowClock(), self._budgets)
         self._refusal: AslError | None = None
         """Why the execution cannot begin."""
         try:
@@ -103,7 +105,7 @@ class ExecutionWorkflow:
         shows = asyncio.create_task(self._show())
         try:
             result = await self._work()
-            await self._send_events()
+            await self._send()
         except BaseException as stop:  # raised again: a cancellation aborts the execution first
             if not is_cancelled_exception(stop):  # an eviction may close it anywhere
                 raise
@@ -112,6 +114,7 @@ class ExecutionWorkflow:
                 raise
             given = self._cancellation or CancelMessage(error=None, cause=reason or None)
             self.store.executor.abort(self.name, given["error"], given["cause"])
+            await self._budgets.send()
             raise
         shows.cancel()
         if result.status == "SUCCEEDED":
@@ -144,7 +147,7 @@ class ExecutionWorkflow:
             await self._hand_over()
             if result.status in ENDED:
                 return result
-            await self._send_events()
+            await self._send()
             if self._is_leaving():
                 return self._continue_as_new()
             await self._wait(seen, result)
@@ -156,6 +159,7 @@ class ExecutionWorkflow:
             self._slicer,
             channels=self._channels,
             starter=self._starter,
+            budgets=self._budgets,
         )
 
     async def _hand_over(self) -> None:
@@ -164,10 +168,11 @@ class ExecutionWorkflow:
             if self._starter is not None:
                 await self._starter.hand_over(stored, self.store.take(stored))
 
-    async def _send_events(self) -> None:
-        """Send the events for channels that have been collected."""
+    async def _send(self) -> None:
+        """Send what has been collected: events for channels, and changes of shared budgets."""
         while self._sink.waiting:
             await send_remotely(self._sink.take())
+        await self._budgets.send()
 
     def _report(self, result: Result) -> None:
         """Report a result to the listeners of this process."""

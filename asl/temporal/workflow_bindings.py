@@ -29,6 +29,8 @@ def given_bindings(program: Program, bindings: Bindings) -> GivenBindings:
         given["workflows"] = {name: _document(each, program) for name, each in workflows.items()}
     if prices := bindings.get("prices"):
         given["prices"] = copy_foreign(dict(prices))
+    if pools := bindings.get("pools"):
+        given["pools"] = {name: str(amount) for name, amount in pools.items()}
     return given
 
 

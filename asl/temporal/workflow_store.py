@@ -27,6 +27,7 @@ from asl.program import Program
 from asl.stores.deletion import delete_executions
 from asl.stores.executions import ENDED, ExecutionOrigin, StoredExecution, numbers_below
 from asl.stores.memory import MemoryBackend, MemoryConnection
+from asl.stores.pools import ReleasableBudgets
 from asl.stores.session import Session, ThreadSessions
 from asl.stores.transfer import with_briefs
 from asl.temporal.payloads import StartMessage, unpack
@@ -106,6 +107,13 @@ class _WorkflowExecutor(Executor):
     """Runs the execution of a workflow; its numbers are the same in every replay."""
 
     first_number = 0
+    budgets: ReleasableBudgets | None = None
+    """Budgets that the execution shares with others; None for none."""
+
+    @property
+    def shared_budgets(self) -> ReleasableBudgets:
+        """The budgets that the execution shares with others."""
+        return super().shared_budgets if self.budgets is None else self.budgets
 
     def _next_number(self) -> int:
         self._last = max(self._last + 1, self.first_number)
@@ -120,11 +128,12 @@ def execution_number(name: str, started: datetime) -> int:
 class WorkflowStore(Store):
     """The store of one execution and its children, in the memory of a workflow."""
 
-    def __init__(self, clock: WorkflowClock) -> None:
+    def __init__(self, clock: WorkflowClock, budgets: ReleasableBudgets | None = None) -> None:
         sessions = _SharedSession(_WorkflowBackend())
         StoreBase.__init__(self, sessions, clock, {})
         self._reader = _WorkflowReader(sessions, clock.now)
         self._executor = self._numbering = _WorkflowExecutor(self._reader, clock)
+        self._numbering.budgets = budgets
 
     def brief_export(self, name: str) -> Json:
         """Return an execution without its history so far, for another run of the workflow."""

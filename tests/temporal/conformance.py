@@ -24,6 +24,7 @@ from typing import Any, Final
 from temporalio import workflow
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 from temporalio.common import WorkflowIDReusePolicy
+from temporalio.plugin import SimplePlugin
 from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, Worker
@@ -53,6 +54,8 @@ from asl.expr.times import parse_duration, parse_epoch
 from asl.temporal import activities, claims, remote, workflow_store
 from asl.temporal import workflow as workflows
 from asl.temporal.activities import AgentActivities
+from asl.temporal.budget_activities import BudgetActivities
+from asl.temporal.budget_client import BudgetClient
 from asl.temporal.payloads import EXECUTION, CallMessage, StartMessage, pack, start_message
 from asl.temporal.remote import CallGate
 from asl.temporal.workflow import ExecutionWorkflow
@@ -68,7 +71,6 @@ PAUSES: Final = ("ExecutionPaused", "ExecutionResumed")
 """Events of a workflow that waits for time alone."""
 EXCEPTIONS: Final[Mapping[str, str]] = {
     r"tools/approval": "a call cannot wait for consent to a tool call",
-    r"budget/(pool|from-pool|release|reset-pool|tool-pool)": "no pools",
     r"budget/timed-out-(visit|sized)": "after a wait, messages say that assumed usage is spent",
     r"activities/function-wins|nested/(mock|handler-wins)|task-tokens/(mock|events-mock)": (
         "the workflow itself performs activities, tokens and executions: no binding replaces them"
@@ -95,6 +97,8 @@ CLOSING: Final = 2.0
 CACHE: Final = Path(__file__).parents[2] / ".pytest_cache/d/cases"
 """The parsed cases of earlier test runs."""
 QUEUE: Final = "cases"
+GIVEN: Final = ("workflows", "prices", "pools")
+"""Bindings that the start of an execution gives to its workflow."""
 
 
 @dataclass
@@ -267,6 +271,20 @@ def _scripted(scripts: Mapping[str, Json]) -> dict[str, Any]:
     }
 
 
+class CaseBudgets(BudgetActivities):
+    """Shared budgets of a case, in one worker for all cases."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    @property
+    def client(self) -> BudgetClient:
+        """The budgets of the case that runs."""
+        client = super().client
+        client._prefix = f"{CURRENT[-1].case.id} "
+        return client
+
+
 @asynccontextmanager
 async def server() -> AsyncIterator[WorkflowEnvironment]:
     """Start the server that skips time, with the clock and the people of the cases."""
@@ -337,14 +355,15 @@ def _is_pause(event: Json) -> bool:
 @asynccontextmanager
 async def _working(env: WorkflowEnvironment) -> AsyncIterator[Calls]:
     """Run a worker."""
-    calls = Calls(env)
+    calls, budgets = Calls(env), CaseBudgets()
     worker = Worker(
         env.client,
         task_queue=QUEUE,
         workflows=[CaseWorkflow],
-        activities=calls.all,
+        activities=[*calls.all, *budgets.all],
         workflow_runner=UnsandboxedWorkflowRunner(),
         debug_mode=True,
+        plugins=[SimplePlugin("budgets", run_context=budgets.serving)],
     )
     running = asyncio.create_task(worker.run())
     try:
@@ -381,7 +400,7 @@ async def _executed(env: WorkflowEnvironment, calls: Calls, case: Case) -> dict[
     new = ExecutionStart(None, program, request["input"], requestor=request.get("requestor"))
     message = start_message(
         new,
-        bindings={name: request[name] for name in ("workflows", "prices") if name in request},
+        bindings={name: request[name] for name in GIVEN if name in request},
     )
     name = request.get("name", NAME)
     flow = await _run(env, calls, Current(case, origin), name, message)

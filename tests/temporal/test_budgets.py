@@ -1,0 +1,258 @@
+"""Budgets that executions on Temporal share: pools, limits per hour and day, counts of calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from threading import Event
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
+
+from asl.core.values import Json
+from asl.temporal import budget_client, budget_workflow, claims, workflow_budgets
+from asl.temporal.budget_client import BudgetClient
+from asl.temporal.budget_workflow import ExchangeMessage
+from asl.temporal.store import TemporalStore
+from asl.temporal.worker import WORKFLOWS
+from tests.temporal.servers import find_binary, run
+
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""An eviction of a workflow drops its coroutines."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The host and port of a development server."""
+    options: Any = {
+        "dev_server_existing_path": find_binary("temporal"),
+        "dev_server_log_level": "error",
+    }
+    env = run(WorkflowEnvironment.start_local(**options))
+    yield env.client.service_client.config.target_host
+    run(env.shutdown())
+
+
+@pytest.fixture
+def store(server: str) -> Iterator[TemporalStore]:
+    """An empty queue, whose waiting calls look again soon."""
+    address = f"temporal://{server}/default?queue={uuid4().hex[:8]}"
+    given: Any = {"workflows": {"child": spending(Pool="p")}, "pools": {"p": "1"}}
+    with TemporalStore(address, **given) as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for less time than in production."""
+    monkeypatch.setattr(workflow_budgets, "INTERVAL", 0.2)
+    monkeypatch.setattr(budget_workflow, "SILENT", 0.0)
+    monkeypatch.setattr(budget_client, "LOOK", 0.0)
+
+
+def spending(**budget: Any) -> Any:
+    """Return a document that calls an agent within a budget."""
+    call = {"Type": "Task", "Agent": "pay", "End": True}
+    return {"Budget": budget, "StartAt": "Pay", "States": {"Pay": call}}
+
+
+def pay(data: Any) -> Any:
+    """Cost what the input says."""
+    return {"_cost": data}
+
+
+def budget(store: TemporalStore) -> tuple[float, float]:
+    """Return what is spent and reserved of the only budget."""
+    (found,) = store.shared_budgets()
+    return float(sum(found.spent.values())), float(found.reserved)
+
+
+class Gate:
+    """An agent that begins when it is called and ends when it may."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.begun, self.may_end = Event(), Event()
+
+    def __call__(self, data: Any) -> Any:
+        self.calls += 1
+        self.begun.set()
+        assert self.may_end.wait(30)
+        return {"_cost": data}
+
+
+def wait(store: TemporalStore, *names: str) -> list[Any]:
+    """Return the results of executions that other threads run."""
+
+    async def results() -> None:
+        handles = [store.client.raw.get_workflow_handle(name) for name in names]
+        await asyncio.gather(*(each.result() for each in handles), return_exceptions=True)
+
+    store.client.run(results())
+    return [store.result(name) for name in names]
+
+
+def test_a_call_waits_for_that_of_another_execution(store: TemporalStore) -> None:
+    agent, document = Gate(), spending(Pool="p")
+    with store.runner(agents={"pay": agent}):
+        first, second = (store.start(document, 0.7).name for _ in range(2))
+        assert agent.begun.wait(20)
+        assert budget(store) != (0, 0)
+        agent.may_end.set()
+        results = wait(store, first, second)
+    assert agent.calls == 2
+    assert sorted(each.status for each in results) == ["FAILED", "SUCCEEDED"]
+    assert budget(store) == (1.4, 0)
+
+
+def test_a_limit_per_day_counts_all_executions(store: TemporalStore) -> None:
+    bindings: Any = {"agents": {"pay": pay}}
+    document = spending(MaxCostPerDay=1, MaxCostPerHour=5)
+    ends = [store.run(document, 0.5, **bindings).status for _ in range(3)]
+    assert ends == ["SUCCEEDED", "SUCCEEDED", "FAILED"]
+    names = [each.name.partition(" ")[0] for each in store.shared_budgets()]
+    assert names == ["MaxCostPerDay", "MaxCostPerHour"]
+
+
+def test_children_and_started_executions_spend_from_the_pool(store: TemporalStore) -> None:
+    document = {
+        "Budget": {"Pool": "p"},
+        "StartAt": "Child",
+        "States": {
+            "Child": {"Type": "Workflow", "WorkflowId": "child", "Next": "Start"},
+            "Start": {
+                "Type": "Task",
+                "Resource": "arn:aws:states:::states:startExecution",
+                "Parameters": {"StateMachineArn": "child", "Name": uuid4().hex, "Input": 0.3},
+                "End": True,
+            },
+        },
+    }
+    with store.runner(agents={"pay": pay}):
+        parent = store.start(document, 0.2).name
+        started = document["States"]["Start"]["Parameters"]["Name"]
+        results = wait(store, parent) + wait(store, started)
+    assert [each.status for each in results] == ["SUCCEEDED"] * 2
+    assert budget(store) == (0.5, 0)
+
+
+def test_machines_of_an_execution_pass_the_budget_on(store: TemporalStore) -> None:
+    document = {
+        "Budget": {"Pool": "p"},
+        "StartAt": "Each",
+        "States": {
+            "Each": {
+                "Type": "Map",
+                "ItemProcessor": {
+                    "StartAt": "Pay",
+                    "States": {"Pay": {"Type": "Task", "Agent": "pay", "End": True}},
+                },
+                "End": True,
+            }
+        },
+    }
+    result = store.run(document, [0.1] * 20, agents={"pay": pay}, pools={"p": 9})
+    assert result.ok
+    assert budget(store) == (2, 0)
+
+
+def test_a_cancelled_execution_releases_its_reservation(store: TemporalStore) -> None:
+    agent = Gate()
+    document = spending(Pool="p", MaxFromPool="0.6")
+    with store.runner(agents={"pay": agent}):
+        name = store.start(document, 0.5).name
+        assert agent.begun.wait(20)
+        store.cancel(name)
+        (result,) = wait(store, name)
+        agent.may_end.set()
+    assert (result.status, budget(store)) == ("ABORTED", (0.6, 0))
+
+
+def test_a_terminated_execution_loses_its_reservation(store: TemporalStore) -> None:
+    agent = Gate()
+    document = spending(Pool="p", MaxFromPool="0.6", ReleaseOnComplete=True)
+    with store.runner(agents={"pay": agent}):
+        name = store.start(document, 0.5).name
+        assert agent.begun.wait(20)
+        store.client.run(store.client.raw.get_workflow_handle(name).terminate())
+        agent.may_end.set()
+        (result,) = wait(store, store.start(spending(Pool="p"), 1).name)
+    assert result.ok
+    assert budget(store) == (1, 0)
+
+
+def test_the_doctor_releases_the_reservation_of_a_terminated_execution(
+    store: TemporalStore,
+) -> None:
+    agent = Gate()
+    with store.runner(agents={"pay": agent}):
+        name = store.start(spending(Pool="p", MaxFromPool="0.6"), 0.5).name
+        assert agent.begun.wait(20)
+        assert store.release_reservations() == []
+        store.client.run(store.client.raw.get_workflow_handle(name).terminate())
+        agent.may_end.set()
+        assert store.release_reservations() == ["Pool p"]
+    assert budget(store) == (0.6, 0)
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["refused", "lost"])
+def test_a_repeated_request_counts_once(
+    store: TemporalStore, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    """Each request fails once, before or after the budget has received it."""
+    failed = set[str]()
+    exchange = BudgetClient.exchange
+
+    async def fail_once(self: BudgetClient, name: str, message: ExchangeMessage) -> Json:
+        key = f"{message['number']} {message['holds']}"
+        first, found = key not in failed, None
+        failed.add(key)
+        if kept or not first:
+            found = await exchange(self, name, message)
+        if first:
+            raise ApplicationError("the connection is lost")
+        return found
+
+    monkeypatch.setattr(BudgetClient, "exchange", fail_once)
+    assert store.run(spending(Pool="p"), 0.5, agents={"pay": pay}).ok
+    assert len(failed) == 6
+    assert budget(store) == (0.5, 0)
+
+
+def test_budgets_and_executions_continue_in_new_runs(
+    store: TemporalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget_workflow, "MAX_EVENTS", 20)
+    monkeypatch.setattr(claims, "MAX_EVENTS", 30)
+    call = {"Type": "Task", "Agent": "pay", "ResultPath": None}
+    calls = {f"S{number}": {**call, "Next": f"S{number + 1}"} for number in range(8)}
+    document = {
+        "Budget": {"Pool": "p", "MaxFromPool": 2},
+        "StartAt": "S0",
+        "States": {**calls, "S8": {"Type": "Succeed"}},
+    }
+    result = store.run(document, 0.25, agents={"pay": pay}, pools={"p": 3})
+    assert result.ok
+    assert budget(store) == (2, 0)
+    runs = store.client.list_runs(result.name)
+    assert len(runs) > 1
+    replay(store.client.raw, result.name, runs)
+
+
+def replay(client: Client, name: str, runs: list[str]) -> None:
+    """Replay the histories of an execution."""
+
+    async def scene() -> None:
+        replayer = Replayer(
+            workflows=list(WORKFLOWS), workflow_runner=UnsandboxedWorkflowRunner(), debug_mode=True
+        )
+        for each in runs:
+            handle = client.get_workflow_handle(name, run_id=each)
+            await replayer.replay_workflow(await handle.fetch_history())
+
+    run(scene())
