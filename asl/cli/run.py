@@ -213,7 +213,12 @@ def run_command(
     with ExitStack() as stack:  # the messages read from the store, so it stays open for them
         options: dict[str, Any] = {"clock": chosen}
         if store_file is not None:
-            kept = open_store(store_file, make=True, synchronous=(synchronous or "FULL").upper())
+            kept = open_store(
+                store_file,
+                make=True,
+                synchronous=(synchronous or "FULL").upper(),
+                bindings=bound if detach else None,
+            )
             options = {"store": stack.enter_context(kept)}
             binding.record(kept)
         options |= {"name": name, "requestor": requestor}

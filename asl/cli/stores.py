@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from asl.bindings import Bindings
 from asl.cli import console
 from asl.cli.console import Exit, exit_of_status
 from asl.cli.failures import describe_item_failures
@@ -68,13 +69,20 @@ def is_on_server(place: str) -> bool:
     return "://" in place
 
 
-def open_store(file: str | None, *, make: bool = False, synchronous: str = "FULL") -> "Store":
+def open_store(
+    file: str | None,
+    *,
+    make: bool = False,
+    synchronous: str = "FULL",
+    bindings: Bindings | None = None,
+) -> "Store":
     """Open a store.
 
     Args:
         file: The file, or the address of a server; None for the default store.
         make: Whether to create a missing store.
         synchronous: Durability of the store, as `--synchronous` of `asl run`.
+        bindings: Bindings of executions on a server that other processes perform; None for none.
 
     Raises:
         AslError: The store does not exist, or cannot be opened.
@@ -83,7 +91,7 @@ def open_store(file: str | None, *, make: bool = False, synchronous: str = "FULL
 
     place = file or default_store()
     if is_on_server(place):
-        return store.open_store(place)
+        return store.open_store(place, **(bindings or {}))
     path = Path(place)
     if os.path.isdir(path):
         raise AslError(f"{path} is a folder: a store must be a file")

@@ -333,10 +333,13 @@ class AgentActivities:
             ApplicationError: A channel failed.
         """
         message: NoticeMessage = json.loads(text)
-        channels, failures = bind(self._bindings).services.channels, []
+        services, failures = bind(self._bindings).services, []
+        channels, details = services.channels, message["details"]
+        if services.request_link is not None:
+            details["link"] = services.request_link(message["request"]["requestId"])
         for channel in channels:
             try:
-                sent = channel(message["kind"], message["request"], message["details"])
+                sent = channel(message["kind"], message["request"], details)
                 if isawaitable(sent):
                     await sent
             except Exception as error:  # user code: the others are sent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
@@ -37,7 +38,7 @@ from asl.stores.errors import StoreError
 from asl.temporal import sizes
 from asl.temporal.addresses import TemporalAddress
 from asl.temporal.claim_check import has_bucket
-from asl.temporal.payloads import EXECUTION, STATE, Memo, StartMessage
+from asl.temporal.payloads import EXECUTION, STATE, GivenBindings, Memo, StartMessage
 from asl.temporal.queries import execution_query, quoted
 from asl.temporal.worker import connect, is_gone
 
@@ -215,6 +216,18 @@ class TemporalClient:
         found = self._client.list_workflows(f"WorkflowId = '{quoted(name)}'")
         runs = [(each.start_time, each.run_id) async for each in found]
         return [run for _, run in sorted(runs)]
+
+    def given_bindings(self, name: str) -> GivenBindings:
+        """Return the bindings that the latest run of an execution was started with."""
+        return self.run(self._given_bindings(name))
+
+    async def _given_bindings(self, name: str) -> GivenBindings:
+        events = self._client.get_workflow_handle(name).fetch_history_events(page_size=1)
+        first = await anext(aiter(events))
+        payloads = first.workflow_execution_started_event_attributes.input.payloads
+        (message,) = await self._client.data_converter.decode(payloads, [dict])
+        found: GivenBindings = json.loads(message.get("bindings", "{}"))
+        return found
 
     def read_state(self, name: str, run: str) -> WorkflowState:
         """Return the state of a run, from a worker or as the history to replay."""

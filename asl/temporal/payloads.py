@@ -96,6 +96,8 @@ class GivenBindings(TypedDict, total=False):
     """Prices of models, as for `asl.run`."""
     pools: dict[str, str]
     """Amounts of pools; those of a worker come first."""
+    policy: dict[str, Json]
+    """The budget of the operator's policy."""
 
 
 class StartMessage(TypedDict):

@@ -102,7 +102,8 @@ class WorkflowStarter:
         reader.outdate(known.name)
         before = self._briefs(known)
         self._executor.restart(name, restart)
-        self.start_copy(known.name, before, bindings)
+        former = self._client.given_bindings(known.name)
+        self.start_copy(known.name, before, bindings, former)
 
     def _briefs(self, known: StoredExecution) -> dict[int, tuple[int, Json]]:
         """Return what the histories of an execution and its descendants have led to."""
@@ -115,6 +116,7 @@ class WorkflowStarter:
         name: str,
         briefs: dict[int, tuple[int, Json]] | None = None,
         bindings: Bindings | None = None,
+        former: GivenBindings | None = None,
     ) -> None:
         """Start a workflow with the copy of an execution.
 
@@ -122,6 +124,7 @@ class WorkflowStarter:
             name: Name of the execution.
             briefs: What the histories that earlier runs hold have led to; None without such runs.
             bindings: Its bindings; None for those of the store.
+            former: The bindings in the workflow of its earlier run, used unless others are given.
 
         Raises:
             ExecutionExists: A workflow of its name runs.
@@ -133,8 +136,9 @@ class WorkflowStarter:
         stored = find_execution(session, name)
         assert stored is not None
         program = self._reader.program(stored)
-        given = compact(self._given(program, bindings))
-        message, again = StartMessage(content=pack(content), bindings=given), briefs is not None
+        given = {**(former or {}), **self._given(program, bindings)}
+        message = StartMessage(content=pack(content), bindings=compact(given))
+        again = briefs is not None
         if not self._client.start(name, message, memo_of(stored), again=again):
             self._reader.forget(name)
             raise ExecutionExists(f"the execution {name!r} runs already")

@@ -60,6 +60,7 @@ from asl.temporal.runner import TemporalRunner, calls_agents
 from asl.temporal.starts import WorkflowStarter
 from asl.temporal.task_tokens import TemporalTaskTokens
 from asl.temporal.worker import connect
+from asl.temporal.workflow_bindings import refuse_approvals
 from asl.temporal.workflow_store import execution_number
 
 __all__ = ["TemporalStore"]
@@ -91,6 +92,7 @@ class TemporalStore(Store):
     @takes_bindings
     def __init__(self, address: str, **bindings: Unpack[Bindings]) -> None:
         refuse_unknown(TemporalStore.__init__, bindings)
+        refuse_approvals(bindings)
         self.address = parse_address(address)
         self.client = TemporalClient(self.address)
         backend = RegistryBackend(self.client)
@@ -134,7 +136,7 @@ class TemporalStore(Store):
         chosen = name or os.urandom(16).hex()
         self._starter.require_free(chosen)
         super()._fork(known, entry, chosen, data, program)
-        self._starter.start_copy(chosen)
+        self._starter.start_copy(chosen, former=self.client.given_bindings(self.root(known.name)))
         return chosen
 
     def import_execution(self, line: Json) -> str:
@@ -180,6 +182,7 @@ class TemporalStore(Store):
             bindings: As for `asl.run`; None for those of the store.
         """
         refuse_unknown(TemporalStore.runner, bindings)
+        refuse_approvals(bindings)
         given = self._given(bindings)
         bind(given)
         make = partial(TemporalRunner, self.client, given, concurrency, report, only, grace, build)
@@ -187,6 +190,7 @@ class TemporalStore(Store):
 
     async def _execute(self, new: ExecutionStart, given: Bindings) -> Result:
         bind(given, new.program)  # raises before anything starts
+        refuse_approvals(given)
         started = await asyncio.to_thread(self._starter.start, new, given)
         return await self._work(started.name, given)
 
