@@ -643,7 +643,7 @@ def test_what_is_loaded_late_is_what_a_type_checker_sees() -> None:
 def test_help_on_running_names_every_binding() -> None:
     """`help(asl.run)` and the help of `asl.Bindings` leave none out."""
     for name in asl.Bindings.__annotations__:
-        assert f"\n        {name}: " in (asl.run.__doc__ or "")
+        assert f"\n    {name}: " in (inspect.getdoc(asl.run) or "")
         assert f"`{name}`" in (asl.Bindings.__doc__ or "")
 
 

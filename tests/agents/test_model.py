@@ -465,7 +465,7 @@ FAILURES: list[tuple[Callable[[Exchange], None], str, str]] = [
     (lambda e: said(e, 500, {"error": "x" * 100_000}), "Agent.ModelError", "xxx…"),
     (lambda e: said(e, 200, {**completion(), "choices": []}), "Agent.ModelError", "IndexError"),
     (lambda e: said(e, 200, {**completion(), "created": 10**30}), "Agent.ModelError", "datetime"),
-    (lambda e: said(e, 200, b"[" * 5_000), "Agent.ModelError", "recursion"),
+    (lambda e: said(e, 200, b"[" * 5_000), "Agent.ModelError", "JSON"),
 ]
 
 
