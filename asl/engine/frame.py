@@ -316,11 +316,18 @@ class Frame:
             "variables": self.variables,
             "now": self.now,
         }
+        if self.begins_execution:
+            position["started"] = self.execution.started
         if self.checkpoint_progress[0] >= 0:
             position["unsaved"] = list(self.checkpoint_progress)
         if self.resumed is not None and self.resumed[0] == self.visit:
             position["checkpoint"] = self.resumed[1]
         return position
+
+    @property
+    def begins_execution(self) -> bool:
+        """Whether it is the machine of a child execution of a distributed Map."""
+        return self.parent is not None and self.execution is not self.parent.execution
 
     def interrupted_position(self, failed: bool) -> dict[str, Json]:
         """Return the position from which a machine that was interrupted in a visit continues.
@@ -333,6 +340,8 @@ class Frame:
         """
         position = self.position()
         position["again"] = True
+        if failed:  # a redrive starts it again
+            position.pop("started", None)
         if self._performed[0] == self.visit:
             forked = getattr(self, "fork_origin", None) == (self.step, self.visit, self.ordinal)
             position["ordinal"] = self.ordinal + (failed and not forked)
@@ -352,6 +361,8 @@ class Frame:
         self.step = None if state is None else self.step.siblings[state]  # type: ignore[assignment]
         self.data, self.variables = position["data"], position["variables"]
         self.visit, self.now = position["visit"], position["now"]
+        if "started" in position:
+            self.execution.started = position["started"]
         if "again" in position:
             self.now = max(self.now, self.execution.redriven or 0.0)
         if "ordinal" in position:

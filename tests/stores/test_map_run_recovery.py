@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import asl
 from asl.executions import Store
 from tests.deaths import instants, lived
 
@@ -124,3 +125,22 @@ def test_events_of_children_occur_once(die_at: int, tmp_path: Path) -> None:
         assert counts == sorted(set(counts))
         assert counts[-1] == 6
         assert [event.type for event in result.events].count("MilestoneReached") == 1
+
+
+def test_a_paused_child_keeps_its_start_time() -> None:
+    tell = {"Type": "Pass", "Parameters": {"t.$": "$$.Execution.StartTime"}, "OutputPath": "$.t"}
+    each = {
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+        "StartAt": "Ask",
+        "States": {
+            "Ask": {"Type": "Approval", "Prompt": "ok?", "Next": "Tell"},
+            "Tell": {**tell, "End": True},
+        },
+    }
+    state = {"Type": "Map", "ItemsPath": "$", "ItemProcessor": each, "End": True}
+    clock = asl.VirtualClock()
+    with asl.open_store("memory:", clock=clock) as store:
+        paused = store.run({"StartAt": "Each", "States": {"Each": state}}, [1])
+        clock.elapsed += 10
+        store.answer(store.pending()[0]["requestId"], "approve")
+        assert store.resume(paused.name).output == ["2024-01-01T00:00:00.000Z"]

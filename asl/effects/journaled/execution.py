@@ -139,6 +139,8 @@ class JournaledExecution:
                 now, usage = began
                 frame.now = read_time(now)
                 frame.show_usage(read_usage(usage))
+                if frame.begins_execution:
+                    frame.execution.started = frame.now
                 log.has_start = True
             life = self.journal.redrive_counts.get(log.path)
             if life is not None:  # an ended child: its expressions have their former values
