@@ -120,6 +120,10 @@ class Services:
     """Checks that the output of the first execution can be recorded, and raises
     StateError("States.DataLimitExceeded") if not; None without such a limit."""
 
+    is_polled: Callable[[Target, bool], Awaitable[bool]] | None = None
+    """Returns whether workers that poll perform an activity, given whether its task is open; None
+    if only an activity without a binding is polled for."""
+
     map_item: MapItem | None = None
     """The item of the first execution, if it is a child that runs elsewhere."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from time import monotonic, sleep
+from typing import ClassVar
 
 from asl.core.values import Json
 from asl.effects.task_tokens import TaskDoesNotExist, TaskTimedOut, TaskTokenService
@@ -25,8 +26,6 @@ from asl.stores.tables import EXECUTION
 
 __all__ = ["StoreTaskTokens"]
 
-LOOK = 0.2
-"""Seconds between two polls for a task."""
 WAKE = Select(EXECUTION, ("wake",), {"number": PARAMETER, "status": "PAUSED"})
 DUE = Update(EXECUTION, {"wake": PARAMETER}, {"number": PARAMETER, "status": "PAUSED"})
 
@@ -37,6 +36,9 @@ class StoreTaskTokens(TaskTokenService):
     The methods are those of `asl.TaskTokens`; any thread may call them. An answer is durable when
     they return; `Store.resume` or a runner continues the execution.
     """
+
+    look: ClassVar[float] = 0.2
+    """Seconds between two looks for a task."""
 
     def __init__(self, reader: ExecutionReader) -> None:
         self._reader = reader
@@ -68,7 +70,7 @@ class StoreTaskTokens(TaskTokenService):
                 return task.token, task.payload
             if monotonic() >= until:
                 return None, None
-            sleep(min(LOOK, max(0.0, until - monotonic())))
+            sleep(min(self.look, max(0.0, until - monotonic())))
 
     def next_task(self, activity: str, worker: str | None) -> PendingCallback | None:
         """Take the next task of an activity, None without one.
@@ -83,10 +85,26 @@ class StoreTaskTokens(TaskTokenService):
         with self.session.transaction():
             task = self._next(address)
             if task is not None:
-                task.taken_at = task.last_heartbeat = self.now()
-                task.worker = worker
-                self._keep_sign(task)
+                self._give(task, worker)
         return task
+
+    def take(self, token: str, worker: str | None) -> None:
+        """Take the task of a token for a worker.
+
+        Raises:
+            TaskDoesNotExist: No task has the token.
+            TaskTimedOut: The task is closed, or another worker has it.
+        """
+        with self.session.transaction():
+            task = self._open(token)
+            if task.taken_at is not None:
+                raise TaskTimedOut(f"the task of the token {token} is taken already")
+            self._give(task, worker)
+
+    def _give(self, task: PendingCallback, worker: str | None) -> None:
+        task.taken_at = task.last_heartbeat = self.now()
+        task.worker = worker
+        self._keep_sign(task)
 
     def _next(self, address: str) -> PendingCallback | None:
         now = self.now()

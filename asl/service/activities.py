@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from asl.core.values import Json, compact
 from asl.effects import task_tokens
+from asl.engine.pending_callback import PendingCallback
 from asl.service.arns import RequestScope, parse_arn
 from asl.service.configurations import encryption_of
 from asl.service.errors import ServiceError
@@ -35,8 +36,6 @@ __all__ = [
 
 POLL: Final = 60.0
 """Seconds that a poll for a task waits."""
-LOOK: Final = 0.2
-"""Seconds between two looks for a task."""
 PATIENCE: Final = 1.0
 """Seconds after which a poll that is not the first looks whether its client is still there."""
 _REFUSALS: Final = {
@@ -147,13 +146,24 @@ async def get_activity_task(
         while not await scope.is_disconnected():
             if turn.is_first:
                 _activity(service, arn)
-                task = service.store.tokens.next_task(arn, worker)
+                task = await _next_task(service, arn, worker)
                 if task is not None:
                     return {"taskToken": task.token, "input": compact(task.payload)}
             if service.now() >= deadline:
                 break
-            await (asyncio.sleep(LOOK) if turn.is_first else turn.wait(PATIENCE))
+            look = service.store.tokens.look
+            await (asyncio.sleep(look) if turn.is_first else turn.wait(PATIENCE))
     return {}
+
+
+async def _next_task(
+    service: StatesService, arn: str, worker: str | None
+) -> PendingCallback | None:
+    """Take the next task of an activity; in a thread if that asks another server."""
+    store = service.store
+    if store.runs_elsewhere:
+        return await asyncio.to_thread(lambda: store.tokens.next_task(arn, worker))
+    return store.tokens.next_task(arn, worker)
 
 
 # Answers

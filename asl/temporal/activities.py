@@ -35,6 +35,7 @@ from asl.engine.result import Result
 from asl.program import Program
 from asl.states.blocks.tool_policy import ToolHook
 from asl.states.blocks.tools import CompileRules
+from asl.states.calls import Target
 from asl.states.errors import RaisedError
 from asl.states.items.dataset import Dataset
 from asl.states.items.pages import read_page
@@ -51,6 +52,7 @@ from asl.temporal.calls import (
 from asl.temporal.machines import MachineFinder
 from asl.temporal.payloads import (
     BINDING,
+    BOUND,
     CALL,
     CHECKPOINT,
     FOREIGN_TOKEN,
@@ -65,6 +67,7 @@ from asl.temporal.payloads import (
     MemoryMessage,
     NoticeMessage,
     ObjectMessage,
+    TargetMessage,
 )
 from asl.temporal.sizes import check_size
 from asl.temporal.token_sender import send_token_answer
@@ -100,6 +103,7 @@ class AgentActivities:
         return [
             self.call,
             self.await_binding,
+            self.is_bound,
             self.remember,
             self.read_items,
             self.write_object,
@@ -135,6 +139,19 @@ class AgentActivities:
             ApplicationError: It has no binding.
         """
         self.check_binding(json.loads(text))
+
+    @activity.defn(name=BOUND)
+    async def is_bound(self, text: str) -> bool:
+        """Return whether this worker has a binding."""
+        return self.has_binding(json.loads(text))
+
+    def has_binding(self, message: TargetMessage) -> bool:
+        """Return whether this worker has a binding."""
+        try:
+            bind(self._bindings).find(Target(message["kind"], message["name"], message["state"]))
+        except StateError:
+            return False
+        return True
 
     def check_binding(self, message: CallMessage) -> None:
         """Check that this worker can perform a call.

@@ -23,14 +23,16 @@ def apply_answer(store: StoreControl, message: AnswerMessage) -> Json:
 
 
 def apply_token_answer(store: StoreControl, message: TokenMessage) -> None:
-    """Record an answer to a task token, or a heartbeat.
+    """Record an answer to a task token, a heartbeat, or the worker that takes its task.
 
     Raises:
         AslError: The token is not open.
     """
     tokens, token = store.tokens, message["token"]
     tokens.now = lambda: message["given"]
-    if message.get("heartbeat"):
+    if "worker" in message:
+        tokens.take(token, message["worker"])
+    elif message.get("heartbeat"):
         tokens.send_task_heartbeat(token)
     elif "failure" in message:
         tokens.send_task_failure(token, *message["failure"])

@@ -14,6 +14,7 @@ from asl.effects.suspension import SuspensionMonitor
 from asl.temporal.independent import ExecutionStarter
 from asl.temporal.remote import (
     CallGate,
+    RemoteActivities,
     RemoteBuckets,
     remote_agents,
     remote_services,
@@ -62,6 +63,7 @@ class WorkflowClaim:
         channels: Notify people of requests.
         starter: Starts executions for which no state waits; None to run them in the workflow.
         budgets: Budgets that the execution shares with others; None for none.
+        activities: Decides who performs activities; None for workers with a binding.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class WorkflowClaim:
         channels: Sequence[Notify] = (),
         starter: ExecutionStarter | None = None,
         budgets: WorkflowBudgets | None = None,
+        activities: RemoteActivities | None = None,
     ) -> None:
         self.suspension = SuspensionMonitor(now, LONG)
         self._gate = gate
@@ -81,6 +84,7 @@ class WorkflowClaim:
         self._channels = channels
         self._starter = starter
         self._budgets = budgets
+        self._activities = activities
 
     def prepare(self, bound: ResolvedBindings) -> ResolvedBindings:
         """Return bindings that call activities, and let branches wait in place."""
@@ -93,6 +97,8 @@ class WorkflowClaim:
         if self._starter is not None:
             services.start_elsewhere = self._starter.start
             services.registered_elsewhere = self._starter.machines.program
+        if self._activities is not None:
+            services.is_polled = self._activities.is_polled
         if self._budgets is not None:
             services.pools = self._budgets.pools(services.pools)
         services.remote = remote_services(self._gate)

@@ -17,6 +17,7 @@ from asl.executions.execution_start import ExecutionStart
 __all__ = [
     "ANSWER",
     "BINDING",
+    "BOUND",
     "CALL",
     "CANCEL",
     "CHECKPOINT",
@@ -44,6 +45,7 @@ __all__ = [
     "ObjectMessage",
     "SliceMessage",
     "StartMessage",
+    "TargetMessage",
     "TokenMessage",
     "pack",
     "start_message",
@@ -66,6 +68,8 @@ ITEMS: Final = "asl.items"
 """Type of the activity that reads items of a distributed Map."""
 OBJECT: Final = "asl.object"
 """Type of the activity that writes an object of a bucket."""
+BOUND: Final = "asl.bound"
+"""Type of the activity that says whether a worker has a binding."""
 FOREIGN_TOKEN: Final = "asl.foreignToken"
 """Type of the activity that answers a task token of another workflow."""
 MACHINE: Final = "asl.machine"
@@ -164,6 +168,14 @@ class CallMessage(TypedDict):
     requestor: str | None
 
 
+class TargetMessage(TypedDict):
+    """Input of the activity that says whether a worker has a binding."""
+
+    kind: str
+    name: str
+    state: str
+
+
 class MemoryMessage(TypedDict):
     """Input of the activity that performs a request of a memory."""
 
@@ -213,6 +225,8 @@ class TokenMessage(TypedDict):
     failure: NotRequired[list[str | None]]
     """Error and cause."""
     heartbeat: NotRequired[bool]
+    worker: NotRequired[str | None]
+    """Name of the worker that takes the task of an activity, instead of an answer."""
 
 
 class ForeignTokenMessage(TypedDict):
@@ -263,6 +277,8 @@ class Memo(TypedDict, total=False):
     """Ids of its open requests and tokens, at most `LISTED`."""
     more: bool
     """Whether there are more."""
+    activities: list[str]
+    """ARNs of the activities whose workers poll for its tasks."""
     error: str | None
     """Name of the error with which it has ended."""
     bucket: bool

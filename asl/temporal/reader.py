@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from threading import RLock
 from typing import Final
@@ -30,7 +30,7 @@ from asl.stores.statements import PARAMETER, Update
 from asl.stores.tables import EXECUTION
 from asl.stores.transfer import import_execution, joined_history
 from asl.temporal.client import TemporalClient
-from asl.temporal.payloads import unpack
+from asl.temporal.payloads import Memo, unpack
 from asl.temporal.replays import replayed_execution
 from asl.temporal.statuses import CLOSED
 
@@ -109,8 +109,17 @@ class TemporalReader(ExecutionReader):
 
     def refresh_waiting(self) -> None:
         """Copy the executions that wait for answers."""
+        self._refresh_open(lambda memo: bool(memo.get("waits")))
+
+    def refresh_polled(self, activity: str) -> None:
+        """Copy the executions that wait for workers of an activity."""
+        self._refresh_open(
+            lambda memo: bool(memo.get("waits")) and activity in memo.get("activities", ())
+        )
+
+    def _refresh_open(self, is_meant: Callable[[Memo], bool]) -> None:
         for each in self.client.list_open():
-            if each.memo.get("waits"):
+            if is_meant(each.memo):
                 with suppress(ExecutionNotFound):  # it was deleted meanwhile
                     self.refresh(each.found.id)
 

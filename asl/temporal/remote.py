@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from asyncio import CancelledError, Semaphore
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final, Unpack
@@ -33,6 +33,7 @@ from asl.states.map_data import Bucket, DeferredBucket
 from asl.temporal.calls import apply_outcome, write_call
 from asl.temporal.payloads import (
     BINDING,
+    BOUND,
     CALL,
     CHECKPOINT,
     FOREIGN_TOKEN,
@@ -47,12 +48,14 @@ from asl.temporal.payloads import (
     ForeignTokenMessage,
     MemoryMessage,
     NoticeMessage,
+    TargetMessage,
     TokenMessage,
 )
 from asl.temporal.sizes import MAX_SIZE, check_length
 
 __all__ = [
     "CallGate",
+    "RemoteActivities",
     "RemoteAgent",
     "RemoteBuckets",
     "RemoteNotifier",
@@ -331,6 +334,49 @@ class RemoteRegistry:
                     arn,
                     start_to_close_timeout=SERVICE_TIMEOUT,
                     retry_policy=RetryPolicy(maximum_attempts=ATTEMPTS),
+                )
+        except ActivityError as error:
+            raise RaisedError("States.TaskFailed", f"{error.cause or error}") from None
+        return found
+
+
+class RemoteActivities:
+    """Decides who performs the tasks of activities: workers with a binding, or those that poll.
+
+    Args:
+        gate: Admits the requests of the workflow.
+        names: ARNs of the activities that earlier runs of the workflow let workers poll for.
+
+    Attributes:
+        names: ARNs of the activities whose workers poll.
+    """
+
+    def __init__(self, gate: CallGate, names: Iterable[str]) -> None:
+        self._gate = gate
+        self.names = set(names)
+
+    async def is_polled(self, target: Target, is_open: bool) -> bool:
+        """Return whether workers that poll perform an activity: the first worker asked lacks it.
+
+        Args:
+            target: The activity.
+            is_open: Whether its task waits for a worker or its answer already.
+
+        Raises:
+            Suspension: The next run of the workflow asks.
+        """
+        if target.name not in self.names and (is_open or not await self._is_bound(target)):
+            self.names.add(target.name)
+        return target.name in self.names
+
+    async def _is_bound(self, target: Target) -> bool:
+        if not workflow.patched("polled-activities"):
+            return True
+        message = TargetMessage(kind=target.kind, name=target.name, state=target.state)
+        try:
+            async with self._gate:
+                found: bool = await _execute(
+                    BOUND, compact(message), start_to_close_timeout=SERVICE_TIMEOUT
                 )
         except ActivityError as error:
             raise RaisedError("States.TaskFailed", f"{error.cause or error}") from None

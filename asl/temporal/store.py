@@ -369,7 +369,10 @@ class TemporalStore(Store):
     def tokens(self) -> StoreTaskTokens:
         """The task tokens of all executions; any process may answer them."""
         return TemporalTaskTokens(
-            self._reader, self._root_of, lambda name, message: self._send(name, TOKEN, message)
+            self._reader,
+            self._root_of,
+            lambda name, message: self._send(name, TOKEN, message),
+            self._remote.refresh_polled,
         )
 
     # Ends

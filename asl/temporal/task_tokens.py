@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from asl.core.values import Json, compact
-from asl.effects.task_tokens import TaskDoesNotExist
+from asl.effects.task_tokens import TaskDoesNotExist, TokenError
 from asl.engine.pending_callback import PendingCallback
 from asl.executions.errors import RequestNotFound
 from asl.executions.execution_reader import ExecutionReader
 from asl.executions.task_tokens import StoreTaskTokens
 from asl.states.errors import CallbackError
-from asl.stores.errors import StoreError
 from asl.temporal.payloads import TokenMessage
 
 __all__ = ["TemporalTaskTokens"]
@@ -24,17 +24,22 @@ class TemporalTaskTokens(StoreTaskTokens):
         reader: The copies of the executions.
         find: Copies the execution that waits for a token, and returns the name of its root.
         send: Sends an answer to the workflow of an execution.
+        refresh: Copies the executions that wait for workers of an activity.
     """
+
+    look = 1.0
 
     def __init__(
         self,
         reader: ExecutionReader,
         find: Callable[[str], str],
         send: Callable[[str, TokenMessage], object],
+        refresh: Callable[[str], object],
     ) -> None:
         super().__init__(reader)
         self._find = find
         self._send = send
+        self._refresh = refresh
 
     def _settle(self, token: str, output: Json, failure: CallbackError | None) -> None:
         name = self._root(token)
@@ -61,12 +66,11 @@ class TemporalTaskTokens(StoreTaskTokens):
             ) from None
 
     def next_task(self, activity: str, worker: str | None) -> PendingCallback | None:
-        """Refuse: tasks of activities are not handed out here.
-
-        Raises:
-            StoreError: Always.
-        """
-        raise StoreError(
-            f"executions on Temporal have no queue of the activity {activity!r}: bind it as a "
-            "resource of 'asl worker', or use .waitForTaskToken"
-        )
+        """Take the next task of an activity; see `StoreTaskTokens.next_task`."""
+        self._refresh(activity)
+        while (task := super().next_task(activity, worker)) is not None:
+            message = TokenMessage(token=task.token, given=self.now(), worker=worker)
+            with suppress(TokenError):  # another worker was faster, or its execution has ended
+                self._send(self._root(task.token), message)
+                return task
+        return None

@@ -39,7 +39,7 @@ from asl.temporal.payloads import (
     TokenMessage,
     pack,
 )
-from asl.temporal.remote import CallGate, RemoteNotifier, send_remotely
+from asl.temporal.remote import CallGate, RemoteActivities, RemoteNotifier, send_remotely
 from asl.temporal.sizes import check_length
 from asl.temporal.slices import Slicer
 from asl.temporal.workflow_budgets import WorkflowBudgets
@@ -78,6 +78,7 @@ class ExecutionWorkflow:
         self._gate = CallGate(self._is_leaving)
         self._given = start.get("bindings", "{}")
         self._starter: ExecutionStarter | None = ExecutionStarter(self._gate, self._given)
+        self._activities = RemoteActivities(self._gate, workflow.memo().get("activities", ()))
         self._sink = DeferredSink()
         self._channels = (RemoteNotifier(),)
         self._bindings: Bindings = {"sinks": {"*": self._sink}} | json.loads(self._given)
@@ -133,8 +134,12 @@ class ExecutionWorkflow:
 
     def _memo(self) -> Memo:
         if self._claim is not None:
-            return _memo("RUNNING", self._claim.suspension.ids)
-        return _memo("PAUSED" if self._is_paused else "RUNNING", self._open_ids)
+            found = _memo("RUNNING", self._claim.suspension.ids)
+        else:
+            found = _memo("PAUSED" if self._is_paused else "RUNNING", self._open_ids)
+        if self._activities.names:
+            found["activities"] = sorted(self._activities.names)
+        return found
 
     async def _work(self) -> Result:
         """Run the execution until it ends; in between it waits for people, tokens and time."""
@@ -160,6 +165,7 @@ class ExecutionWorkflow:
             channels=self._channels,
             starter=self._starter,
             budgets=self._budgets,
+            activities=self._activities,
         )
 
     async def _hand_over(self) -> None:
@@ -298,8 +304,11 @@ def _memo(status: str, ids: Iterable[str]) -> Memo:
 
 def _shown(memo: Mapping[str, Any]) -> Memo:
     """Return what lists show at the start of a run."""
-    return Memo(
+    found = Memo(
         status=memo.get("status", "RUNNING"),
         waits=memo.get("waits", []),
         more=memo.get("more", False),
     )
+    if "activities" in memo:
+        found["activities"] = memo["activities"]
+    return found

@@ -56,7 +56,14 @@ from asl.temporal import workflow as workflows
 from asl.temporal.activities import AgentActivities
 from asl.temporal.budget_activities import BudgetActivities
 from asl.temporal.budget_client import BudgetClient
-from asl.temporal.payloads import EXECUTION, CallMessage, StartMessage, pack, start_message
+from asl.temporal.payloads import (
+    EXECUTION,
+    CallMessage,
+    StartMessage,
+    TargetMessage,
+    pack,
+    start_message,
+)
 from asl.temporal.remote import CallGate
 from asl.temporal.workflow import ExecutionWorkflow
 from asl.temporal.workflow_store import WorkflowClock, execution_number
@@ -237,6 +244,10 @@ class Calls(AgentActivities):
 
     def check_binding(self, message: CallMessage) -> None:
         """Let the call fail, as it does without a store."""
+
+    def has_binding(self, message: TargetMessage) -> bool:
+        """Let the call fail, as above."""
+        return True
 
     async def perform(self, message: CallMessage) -> Result:
         """Run the call, then let the server's time pass."""

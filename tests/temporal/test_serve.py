@@ -228,6 +228,22 @@ def test_rest_and_pages(worker: list[str], url: str) -> None:
             assert web.get(name).status_code == 200, name
 
 
+def test_tasks_of_activities(worker: list[str], url: str) -> None:
+    aws = aws_client(url)
+    arn = aws.create_activity(name="A")["activityArn"]
+    machine = aws.create_state_machine(name="M", definition=task(arn), roleArn=ROLE)
+    started = aws.start_execution(stateMachineArn=machine["stateMachineArn"], input='{"a": 1}')
+    found = aws.get_activity_task(activityArn=arn, workerName="me")
+    assert json.loads(found["input"]) == {"a": 1}
+    aws.send_task_heartbeat(taskToken=found["taskToken"])
+    aws.send_task_success(taskToken=found["taskToken"], output="[2]")
+    ends = until(lambda: ended(aws, started["executionArn"]))
+    assert (ends["status"], ends["output"]) == ("SUCCEEDED", "[2]")
+    events = aws.get_execution_history(executionArn=started["executionArn"])["events"]
+    (begun,) = (each for each in events if each["type"] == "ActivityStarted")
+    assert begun["activityStartedEventDetails"] == {"workerName": "me"}
+
+
 def test_without_a_worker_the_service_says_so(url: str) -> None:
     with httpx.Client(base_url=url) as web:
         text = json.dumps(WAIT)

@@ -287,12 +287,12 @@ class JournaledEffects:
 
     async def _hand_over(self, frame: Frame, request: Handover) -> Json:
         task = self.journal.tasks.get(frame.key)
-        agent = self._answers(request.target, task)
+        agent = await self._answers(request.target, task)
         if agent is None:
             return await self.inner.call(frame, request)
         return await self._awaited(frame, request, agent)
 
-    def _answers(
+    async def _answers(
         self, target: Target, task: PendingCallback | None
     ) -> CallbackHandler | ActivityService | None:
         """Return the agent of a task that is answered by token; None if the call itself returns the
@@ -309,7 +309,12 @@ class JournaledEffects:
         if isinstance(agent, CallbackHandler):
             return agent
         polled = agent.service if isinstance(agent, ServiceAgent) else None
-        return polled if isinstance(polled, ActivityService) else None
+        if isinstance(polled, ActivityService):
+            return polled
+        is_polled = self.runtime.current_services().is_polled
+        if target.is_activity and is_polled is not None and await is_polled(target, bool(task)):
+            return ActivityService(target.name)
+        return None
 
     async def _awaited(
         self, frame: Frame, request: Handover, agent: CallbackHandler | ActivityService
