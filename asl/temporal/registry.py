@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from asl.stores.audit import AuditEntry
+from asl.stores.errors import StoreError
+from asl.temporal.audit_log import AuditLog
 from asl.temporal.client import TemporalClient
 from asl.temporal.payloads import pack
 from asl.temporal.registry_connection import RegistryConnection
@@ -17,7 +20,7 @@ __all__ = ["Registry"]
 
 
 class Registry:
-    """The resources that servers of a queue share.
+    """The resources and the audit log that servers of a queue share.
 
     Args:
         client: The client.
@@ -27,6 +30,7 @@ class Registry:
     def __init__(self, client: TemporalClient, apply: Callable[[Changes], None]) -> None:
         self._client = client
         self._connection = RegistryConnection(client.raw, client.address.queue)
+        self._log = AuditLog(client.raw, client.address.queue)
         self._apply = apply
         self._version = -1
 
@@ -57,6 +61,26 @@ class Registry:
         version = self._client.run(self._connection.commit(message))
         if version == self._version + 1:  # nothing of others is between
             self._version = version
+
+    def add_entry(self, entry: AuditEntry) -> None:
+        """Add an entry to the audit log.
+
+        Raises:
+            StoreError: The server cannot be reached.
+        """
+        try:
+            self._client.run(self._log.add(entry))
+        except StoreError:
+            self._version = -1  # the caller undoes its changes, which may have been sent
+            raise
+
+    def entries(self) -> list[AuditEntry]:
+        """Return the entries of the audit log, the oldest first.
+
+        Raises:
+            StoreError: The server cannot be reached.
+        """
+        return self._client.run(self._log.entries())
 
     def close(self) -> None:
         """Stop the worker of this process."""

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
 import orjson
 
 from asl.core.values import Json
-from asl.stores.audit import HEAD
+from asl.stores.audit import HEAD, AuditEntry
 from asl.stores.backend import Write
 from asl.stores.checkpoint_folder import CheckpointFolder
 from asl.stores.errors import StoreConflict
 from asl.stores.memory import MemoryConnection
 from asl.stores.statements import Row, Select, Values
-from asl.stores.tables import BLOB, DOCUMENT, RESOURCE
+from asl.stores.tables import AUDIT, BLOB, DOCUMENT, RESOURCE
 from asl.temporal.client import TemporalClient
 from asl.temporal.registry import Registry
 from asl.temporal.registry_copy import RegistryCopy
@@ -44,7 +44,7 @@ class RegistryBackend(RegistryCopy):
         """Return a connection for the calling thread."""
         super().connect()  # raises in a forked process
         connection = _RegistryRows(self._shared)
-        connection.registry = self.registry
+        connection.registry, connection.put_entries = self.registry, self.put_entries
         return connection
 
 
@@ -52,12 +52,17 @@ class _RegistryRows(MemoryConnection):
     """The rows as one thread uses them; changes of resources are sent to the registry."""
 
     registry: Registry
+    put_entries: Callable[[Iterable[AuditEntry]], None]
     _in_transaction = False
     _has_looked = False
     """Whether this transaction has looked at the registry."""
 
     def select(self, statement: Select, values: Values = ()) -> list[Row]:
-        """Return the rows of a query, of resources after a look at the registry."""
+        """Return the rows of a query, of resources and the audit log after a look at the server."""
+        if statement.table is AUDIT:
+            with self._shared.lock:
+                self.put_entries(self.registry.entries())
+                return super().select(statement, values)
         is_local = statement.columns == RESOURCE.values or values[:1] == (HEAD,)
         if statement.table is not RESOURCE or is_local:
             return super().select(statement, values)
@@ -97,12 +102,21 @@ class _RegistryRows(MemoryConnection):
                 self._in_transaction = self._has_looked = False
 
     def _confirm(self) -> None:
-        """Send the changed resources to the registry."""
+        """Send the changed resources to the registry, and new entries to the audit log."""
         changed = {
             key[0]: row for key, row in self._changed_rows(RESOURCE).items() if key != (HEAD,)
         }
-        if not changed:
-            return
+        if changed:
+            self._push(changed)
+        for row in self._changed_rows(AUDIT).values():
+            if row is not None:
+                _, time, user, method, action, target, _, body = row
+                details: Json = orjson.loads(self._text(body))
+                entry = AuditEntry(time, user, method, action, target, details)
+                self.registry.add_entry(entry)
+
+    def _push(self, changed: Mapping[str, Row | None]) -> None:
+        """Send changed resources to the registry."""
         rows = list[ResourceRow]()
         documents = dict[str, str]()
         for arn, row in changed.items():

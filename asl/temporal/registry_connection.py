@@ -19,6 +19,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from asl.stores.errors import StoreConflict, StoreError
+from asl.temporal.audit_workflow import AuditWorkflow
 from asl.temporal.payloads import unpack
 from asl.temporal.registry_workflow import (
     CHANGES,
@@ -129,7 +130,7 @@ class RegistryConnection:
         worker = Worker(
             self._client,
             task_queue=self._name,
-            workflows=[RegistryWorkflow],
+            workflows=[RegistryWorkflow, AuditWorkflow],
             workflow_runner=UnsandboxedWorkflowRunner(),
             sticky_queue_schedule_to_start_timeout=LOST,
         )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import sha256
 
+from asl.core.values import compact
+from asl.stores.audit import AuditEntry
 from asl.stores.memory import MemoryBackend
-from asl.stores.tables import BLOB, DOCUMENT, LARGE, RESOURCE
+from asl.stores.tables import AUDIT, BLOB, DOCUMENT, LARGE, RESOURCE
 from asl.stores.values import pack_small
 from asl.temporal.registry_workflow import Changes
 
@@ -28,6 +31,16 @@ class RegistryCopy(MemoryBackend):
                 stored = None if row[4] is None else (*row[:4], self._packed(row[4]))
                 resources.put((row[0],), stored)
             self._shared.version += bool(changes["resources"])
+
+    def put_entries(self, entries: Iterable[AuditEntry]) -> None:
+        """Put the entries of the audit log in the place of the present ones."""
+        rows = self._shared.rows[AUDIT]
+        with self._shared.lock:
+            for former in [*rows.keys]:
+                rows.put(former, None)
+            for each in entries:
+                body = self._packed(compact(each.details))
+                rows.put((each.id,), (each.id, *each[:5], each.hash, body))
 
     def _packed(self, text: str) -> bytes:
         """Return the stored form of a text; a large one is stored once."""

@@ -10,11 +10,12 @@ from temporalio.exceptions import ApplicationError
 
 import asl
 from asl.service.service import StatesService
+from asl.stores.audit import START, AuditEntry, AuditFilter, add_entry, list_entries
 from asl.stores.resources import Resource, find_resource, put_resource
-from asl.temporal import registry_workflow
+from asl.temporal import audit_workflow, registry_workflow
 from asl.temporal.payloads import pack, unpack
 from asl.temporal.registry_workflow import CommitMessage, RegistryWorkflow, ResourceRow
-from tests.temporal.test_serve import ROLE, WAIT, request
+from tests.temporal.test_serve import ROLE, WAIT, request, until
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 """An eviction of a workflow drops its coroutines."""
@@ -54,6 +55,32 @@ def test_a_full_registry_refuses_all_but_deletions(monkeypatch: pytest.MonkeyPat
     with pytest.raises(ApplicationError, match="2 resources"):
         registry.check(message(1, row("c")))
     registry.check(message(1, row("a", None)))
+
+
+def test_servers_share_the_audit_log(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its entries keep numbers and hashes in further runs of its workflow."""
+    monkeypatch.setattr(audit_workflow, "MAX_EVENTS", 12)
+    with asl.open_store(address) as one, asl.open_store(address) as two:
+        assert list_entries(one.session) == []
+        find_resource(two.session, "none")  # this process runs the workflow
+        for number in range(8):
+            store = (one, two)[number % 2]
+            entry = AuditEntry(
+                float(number), "ann", "token", "execution.start", "it", {"n": number}
+            )
+            add_entry(store.session, entry)
+            store.session.flush()
+        found = list_entries(two.session)
+        assert [(each.id, each.details["n"]) for each in found] == [
+            *zip(range(8, 0, -1), range(7, -1, -1), strict=True)
+        ]
+        last = START
+        for each in found[::-1]:
+            assert each.hash == each.hash_after(last)
+            last = each.hash
+        assert len(list_entries(one.session, limit=2, before=3, wanted=AuditFilter("ann"))) == 2
+        name = f"{two.address.queue}-audit"  # type: ignore[attr-defined]
+        until(lambda: len(two.client.list_runs(name)) > 1)  # type: ignore[attr-defined]
 
 
 def test_it_continues_in_new_runs(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
