@@ -24,7 +24,7 @@ from asl.stores.errors import StoreDamaged
 from asl.stores.executions import ENDED, StoredExecution, numbers_below, top_of
 from asl.stores.session import Session
 
-__all__ = ["Retention", "delete", "prune"]
+__all__ = ["Retention", "delete", "not_ended", "prune"]
 
 TOGETHER = 1000
 """Number of executions deleted in one transaction, during which others wait to write."""
@@ -44,12 +44,17 @@ def delete(executor: Executor, name: str, storages: Mapping[str, Storage]) -> No
             top = top_of(session, name)
             raise AslError(f"the execution {name!r} is a part of {top!r}: delete that one")
         if stored.status not in ENDED:
-            raise AslError(
-                f"the execution {name!r} has not ended ({stored.status}): cancel it first "
-                "('asl stop', or 'store.cancel(...)')"
-            )
+            raise not_ended(stored)
         _delete(executor, [stored], storages)
     delete_unused_values(session)
+
+
+def not_ended(stored: StoredExecution) -> AslError:
+    """Return the error of deleting an execution that has not ended."""
+    return AslError(
+        f"the execution {stored.name!r} has not ended ({stored.status}): cancel it first "
+        "('asl stop', or 'store.cancel(...)')"
+    )
 
 
 class Retention(NamedTuple):

@@ -385,10 +385,20 @@ def _failure(outcome: CallOutcome) -> ApplicationError:
 
 @asynccontextmanager
 async def _beating() -> AsyncIterator[None]:
-    """Tell the server regularly that the call goes on."""
+    """Tell the server regularly that the call goes on.
+
+    Raises:
+        ApplicationError: The workflow has ended meanwhile: no failure for the log.
+    """
     beat = asyncio.create_task(_beat())
     try:
         yield
+    except asyncio.CancelledError:
+        details = activity.cancellation_details()
+        if details is None or not details.not_found:
+            raise
+        ended = "the execution has ended"
+        raise ApplicationError(ended, category=ApplicationErrorCategory.BENIGN) from None
     finally:
         beat.cancel()
         with suppress(asyncio.CancelledError):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
 from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
 from threading import Thread
+from traceback import walk_stack
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from temporalio.api.common.v1 import WorkflowExecution as ExecutionReference
@@ -42,7 +44,10 @@ from asl.temporal.payloads import EXECUTION, STATE, GivenBindings, Memo, StartMe
 from asl.temporal.queries import execution_query, quoted
 from asl.temporal.worker import connect, is_gone
 
-__all__ = ["ListedExecution", "TemporalClient", "WorkflowState"]
+__all__ = [
+    *("ListedExecution", "TemporalClient", "WorkflowState"),
+    *("await_library", "calls_back"),
+]
 
 T = TypeVar("T")
 PATIENCE: Final = 3.0
@@ -54,6 +59,9 @@ SILENCE: Final = 60.0
 LOOK: Final = 0.1
 DELETIONS: Final = 20
 """Seconds between two looks at a workflow that is deleted, and their number."""
+CALLBACK: Final = 0.001
+CALLBACKS: Final = 1000
+"""Seconds between two looks at the threads of the SDK's library, and their number."""
 ALIVE: Final = 75.0
 """Seconds since the last poll of a live worker: a poll lasts a minute."""
 SPANS: Final = (3600.0, 86_400.0, 30 * 86_400.0)
@@ -116,6 +124,7 @@ class TemporalClient:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+        await_library()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the client's event loop; blocks the caller.
@@ -423,6 +432,24 @@ class TemporalClient:
             except ExecutionNotFound:
                 return
             await asyncio.sleep(LOOK)
+
+
+def await_library() -> None:
+    """Wait until no thread of the SDK's library is in Python.
+
+    CPython up to 3.13 aborts if one is when the interpreter ends.
+    """
+    for _ in range(CALLBACKS):
+        if not calls_back():
+            return
+        time.sleep(CALLBACK)
+
+
+def calls_back() -> bool:
+    """Return whether a thread schedules a callback on an event loop."""
+    code = asyncio.BaseEventLoop.call_soon_threadsafe.__code__
+    stacks = (walk_stack(frame) for frame in sys._current_frames().values())
+    return any(frame.f_code is code for stack in stacks for frame, _ in stack)
 
 
 def _time(seconds: float) -> str:

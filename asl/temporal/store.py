@@ -24,7 +24,7 @@ from asl.executions.executor import Executor
 from asl.executions.fork import ForkPoint
 from asl.executions.handle import Handle
 from asl.executions.redrive import Restart
-from asl.executions.retention import Retention
+from asl.executions.retention import Retention, not_ended
 from asl.executions.runner import RunnerContext
 from asl.executions.store import Store
 from asl.executions.task_tokens import StoreTaskTokens
@@ -398,7 +398,7 @@ class TemporalStore(Store):
         known = self.get(name)
         self._require_root(known, "delete")
         if known.status not in ENDED:
-            raise AslError(f"the execution {known.name!r} has not ended: cancel it first")
+            raise not_ended(known)
         self.client.delete(known.name)
         self._remote.forget(known.name)
 

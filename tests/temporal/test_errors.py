@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 from uuid import uuid4
 
@@ -15,7 +16,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 import asl
 from asl.stores.errors import StoreError
-from asl.temporal import claims
+from asl.temporal import claims, client
 from asl.temporal.replays import replayed_execution
 from tests.temporal.test_serve import until
 
@@ -42,6 +43,27 @@ def test_answers_of_the_server(
 
     with asl.open_store(address) as store, pytest.raises(StoreError, match=expected):
         store.client.run(fail())  # type: ignore[attr-defined]
+
+
+def test_closing_waits_for_callbacks_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread in one when Python ends would abort the process."""
+    entered, released = Event(), Event()
+
+    def write() -> None:
+        entered.set()
+        released.wait()
+
+    loop = asyncio.new_event_loop()
+    monkeypatch.setattr(loop, "_write_to_self", write)
+    library = Thread(target=loop.call_soon_threadsafe, args=(print,))
+    library.start()
+    entered.wait()
+    assert client.calls_back()
+    released.set()
+    client.await_library()
+    assert not client.calls_back()
+    library.join()
+    loop.close()
 
 
 def test_a_history_of_another_interpreter() -> None:

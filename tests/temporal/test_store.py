@@ -108,7 +108,7 @@ def test_redrive_fork_and_delete(store: Store) -> None:
     with pytest.raises(ExecutionExists):
         store.fork(failed.name, "P", new_name=forked.name)
     for name in (failed.name, forked.name):
-        with pytest.raises(AslError, match="has not ended"):
+        with pytest.raises(AslError, match=r"has not ended \(PAUSED\): cancel it first"):
             store.delete(name)
         store.answer(store.pending(name)[0]["requestId"], "approve")
         assert store.resume(name).status == "SUCCEEDED"
