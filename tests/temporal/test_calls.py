@@ -75,7 +75,10 @@ def test_limits_end_calls() -> None:
     assert sorted(ended) == ["late", "mute"]
 
 
-def test_cancelled_execution_cancels_its_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelled_execution_cancels_its_call(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The worker's log has no failure."""
     monkeypatch.setattr(remote, "HEARTBEAT", timedelta(seconds=1))
     monkeypatch.setattr(activities, "BEAT", 0.2)
 
@@ -97,6 +100,7 @@ def test_cancelled_execution_cancels_its_call(monkeypatch: pytest.MonkeyPatch) -
                 await cancelled.wait()
 
     run(scene())
+    assert not [each for each in caplog.records if each.name == "temporalio.activity"]
 
 
 def test_call_waits_for_a_worker_with_the_binding() -> None:
