@@ -44,6 +44,7 @@ MAX_ROUNDS: Final = 20
 _VARIABLE = re.compile(r"\$\{([A-Za-z]\w*(?:\(|:(?!:))[^{}$]*)\}")
 _FILE = re.compile(r"file\(([^()]+)\)(?::(.+))?")
 _SOURCE = re.compile(r"([A-Za-z]\w*):(.*)")
+_STR_TO_BOOL = re.compile(r"strToBool\(\s*(?:(true|1)|(?:false|0))\s*\)", re.IGNORECASE)
 _ALTERNATIVE = re.compile(r"""\s*((?:'[^']*'|"[^"]*"|[^,'"])*)(?:,|$)""")
 _PSEUDO = re.compile(r"#\{([A-Za-z]\w*(?:::\w+|\.\w+)*)\}")
 """The form of `Ref` in texts of an older plugin."""
@@ -58,11 +59,9 @@ class ServerlessTemplate:
         self.span = document.span
         self.source = document.source
         variables = ServerlessVariables(self, ReadContext({}, limits))
-        machines = variables.machines()
-        self.names = {
-            name: _own_names(variables.follow(machines.member(name)).value)
-            for name in machines.value
-        }
+        self.names = dict.fromkeys(variables.machines().value, frozenset[str]())
+        for logical, name in variables.machine_ids.items():
+            self.names[name] = variables.other_names(logical) - {name}
         self.hints = {
             name: f"write Fn::GetAtt: [{logical_name(function)}LambdaFunction, Arn]"
             for name, function in variables.functions.items()
@@ -73,8 +72,7 @@ class ServerlessTemplate:
         """Return the name of a state machine in ARNs: its own, else its key."""
         variables = ServerlessVariables(self, context)
         logical = next(key for key, each in variables.machine_ids.items() if each == name)
-        made = RESOURCES["AWS::StepFunctions::StateMachine"]
-        return variables.resolver(self.source).resource_name(logical, made) or name
+        return variables.machine_name(logical)
 
     def is_express(self, name: str, context: ReadContext) -> bool:
         """Return whether a state machine is of the type EXPRESS."""
@@ -115,11 +113,6 @@ class ServerlessTemplate:
 
 _SCHEMA: Final = Schema(CORE.words, TAGS, old=True)
 """The framework's YAML: that of YAML 1.2, with merge keys."""
-
-
-def _own_names(machine: Json) -> frozenset[str]:
-    name = machine.get("name") if type(machine) is dict else None
-    return frozenset((name,)) if type(name) is str else frozenset()
 
 
 class FilePlace:
@@ -182,7 +175,10 @@ class ServerlessVariables:
         for name in machines.value:
             found = self.readable_place(machines.member(name))
             machine = found.value if found is not None and type(found.value) is dict else {}
-            logical = machine.get("id") or f"{logical_name(name)}StepFunctionsStateMachine"
+            logical = f"{logical_name(name)}StepFunctionsStateMachine"
+            own = machine.get("id")
+            if type(own) is str and not _VARIABLE.search(own):
+                logical = own
             self.machine_ids[logical] = name
             called = machine.get("name", name)
             self.resources[logical] = _created_resource("StateMachine", "StateMachineName", called)
@@ -190,6 +186,19 @@ class ServerlessVariables:
             for name in place.value if type(place.value) is list else ():
                 logical = f"{logical_name(str(name))}StepFunctionsActivity"
                 self.resources[logical] = _created_resource("Activity", "Name", str(name))
+
+    def machine_name(self, logical: str) -> str:
+        """Return the name of a state machine in ARNs: its own, else its key."""
+        made = RESOURCES["AWS::StepFunctions::StateMachine"]
+        resolver = self.resolver(self.root.source)
+        return resolver.resource_name(logical, made) or self.machine_ids[logical]
+
+    def other_names(self, logical: str) -> frozenset[str]:
+        """Return the logical name of a state machine, and its own name if it can be evaluated."""
+        try:
+            return frozenset((logical, self.machine_name(logical)))
+        except InvalidDocument:
+            return frozenset((logical,))
 
     def objects(self, *steps: str) -> Iterator[FilePlace]:
         """Yield the objects of a section, one for each file of a list."""
@@ -265,6 +274,9 @@ class ServerlessVariables:
                 literal = _LITERAL.fullmatch(each)
                 if literal is not None:
                     return _parse_literal(each)
+                truth = _STR_TO_BOOL.fullmatch(each)
+                if truth is not None:
+                    return truth[1] is not None
                 given = self.reading.given_value(each)
                 if given is not None:
                     return given

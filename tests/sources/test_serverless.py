@@ -57,6 +57,8 @@ VALUES: dict[str, Any] = {
     "${self:custom.wait}": {"dev": 5, "prod": 60},
     "${self:custom.list.1}": "shop",
     "${self:custom.nope, 'else'}": "else",
+    "${strToBool(${self:custom.nope, 'false'})}": False,
+    "${strToBool(1)}": True,
     "${opt:none, self:custom.nope, 7}": 7,
     "${env:HOME, true}": True,
     '"${aws:region} ${aws:accountId}"': "eu-west-1 111111111111",
@@ -227,3 +229,40 @@ def test_parameters_of_a_stage(section: str, given: Any, value: str) -> None:
 def test_stage_of_the_provider(stage: str, value: str) -> None:
     text = written("${sls:stage}").replace("${opt:stage, 'dev'}", stage, 1)
     assert result(asl.load(text)) == value
+
+
+def test_program_of_one_state_machine_leaves_the_others(tmp_path: Path) -> None:
+    """Only the state machine of the program cannot be read."""
+    file = tmp_path / "serverless.yml"
+    file.write_text(written("1") + "    coded: ${file(machines.js):coded}\n")
+    assert result(asl.load(file, resource="orders")) == 1
+    with pytest.raises(asl.InvalidDocument) as refusal:
+        asl.load(file, resource="coded")
+    assert [each.code for each in refusal.value.report] == ["READ-18"]
+
+
+@pytest.mark.parametrize(
+    ("head", "names"),
+    [
+        ("id: OrderFlow\n      name: Orders-${sls:stage}", ["OrderFlow", "Orders-dev"]),
+        ("id: [1]\n      name: Orders", ["OrdersStepFunctionsStateMachine", "Orders"]),
+    ],
+)
+def test_other_names_of_a_state_machine(tmp_path: Path, head: str, names: list[str]) -> None:
+    """A state machine is found by its logical name and its evaluated name."""
+    file = tmp_path / "serverless.yml"
+    text = written("1").replace("name: Orders", head)
+    other = "    other: {definition: {StartAt: A, States: {A: {Type: Succeed}}}}\n"
+    file.write_text(text + other)
+    assert asl.load(file, resource="other").value["StartAt"] == "A"
+    assert [result(asl.load(file, resource=name)) for name in names] == [1] * len(names)
+
+
+def test_name_that_cannot_be_evaluated(tmp_path: Path) -> None:
+    """The fault concerns only the state machine of the name."""
+    file = tmp_path / "serverless.yml"
+    other = "    other: {definition: {StartAt: A, States: {A: {Type: Succeed}}}}\n"
+    file.write_text(written("1").replace("name: Orders", "name: '${self:custom.nope}'") + other)
+    assert asl.load(file, resource="other").value["StartAt"] == "A"
+    with pytest.raises(asl.InvalidDocument, match=r"no 'custom\.nope'"):
+        asl.load(file, resource="orders")

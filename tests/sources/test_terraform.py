@@ -527,6 +527,49 @@ def test_key_in_parentheses_is_computed() -> None:
     assert found == [{"b": 1, "name": 2}, {"a": 1, "name": 2}]
 
 
+TYPED = """
+variable "queues" {
+  type = map(object({
+    delay = optional(number, 5)
+    arn   = optional(string)
+    tags  = optional(list(object({ key = string, set = optional(bool, true) })), [{ key = 1 }])
+    pair  = tuple([string, bool])
+  }))
+  default = {
+    a = { delay = "3", pair = [1, "true"], other = 1 }
+    b = { delay = null, tags = [], pair = ["x", false] }
+  }
+}
+"""
+
+
+def test_value_of_a_variable_has_its_declared_type() -> None:
+    """Optional attributes have their defaults, undeclared ones are dropped, scalars converted."""
+    queues = {
+        "a": {"delay": 3, "arn": None, "tags": [{"key": "1", "set": True}], "pair": ["1", True]},
+        "b": {"delay": 5, "arn": None, "tags": [], "pair": ["x", False]},
+    }
+    text = written("var.queues", TYPED).encode()
+    assert result(asl.load(text, name="main.tf")) == queues
+    given = {"queues": '{"c": {"pair": [true, "0"]}}'}
+    with pytest.raises(asl.InvalidDocument, match="the value '0' of a variable is not of type"):
+        asl.load(text, name="main.tf", variables=given)
+    given = {"queues": '{"c": {"tags": [], "pair": [true, "false"]}}'}
+    found = result(asl.load(text, name="main.tf", variables=given))
+    assert found == {"c": {"delay": 5, "arn": None, "tags": [], "pair": ["true", False]}}
+
+
+def test_declared_type_of_a_value_in_tfvars(tmp_path: Path) -> None:
+    """The default of an attribute comes from the file of the variable."""
+    (tmp_path / "variables.tf").write_text(TYPED)
+    (tmp_path / "terraform.tfvars").write_text('queues = { d = { pair = ["y", true] } }')
+    (tmp_path / "main.tf").write_text(written("var.queues.d"))
+    tags = [{"key": "1", "set": True}]
+    assert result(asl.load(tmp_path / "main.tf")) == {
+        "delay": 5, "arn": None, "tags": tags, "pair": ["y", True],
+    }  # fmt: skip
+
+
 REPEATED = """
 variable "unset" { type = map(string) }
 resource "aws_sfn_state_machine" "flow" {

@@ -17,6 +17,7 @@ from asl.sources.terraform.folder import TerraformFolder
 from asl.sources.terraform.functions import FUNCTIONS, text_of
 from asl.sources.terraform.resources import RESOURCES
 from asl.sources.terraform.scope import HclScope, UnknownResult
+from asl.sources.terraform.variable_types import TypeConverter
 from asl.sources.text import TrackedText, join_texts
 
 __all__ = ["Evaluator", "instance_name"]
@@ -469,17 +470,19 @@ class Evaluator:
         block = self.folder.block("variable", name)
         kind = block[0].body.attributes.get("type") if block else None
         given = self.reading.given_value(path if path in self.reading.given else name)
+        types = HclScope(block[1]) if block else scope
         if given is not None:
-            return self.constant(self.convert_variable(given, kind, node, scope), scope, node.at)
+            value = self.constant(self.convert_variable(given, kind, node, scope), scope, node.at)
+            return TypeConverter(self, scope, types).convert(value, kind)
         if name in self.folder.tfvars:
-            value, source = self.folder.tfvars[name]
-            return self.evaluate_name(path, value, HclScope(source), node, scope)
+            assigned, source = self.folder.tfvars[name]
+            return self.evaluate_name(path, assigned, HclScope(source), node, scope, kind, types)
         if block is None:
             return self.note_missing(path, node)
         default = block[0].body.attributes.get("default")
         if default is None:
             return SourcePart(UnknownValue(path), node.at)
-        return self.evaluate_name(path, default, HclScope(block[1]), node, scope)
+        return self.evaluate_name(path, default, types, node, scope, kind, types)
 
     def note_missing(self, path: str, node: syntax.HclNode) -> SourcePart:
         message = f"no file of the folder declares {path}"
@@ -487,9 +490,25 @@ class Evaluator:
         return SourcePart(UnknownValue(path), node.at)
 
     def evaluate_name(
-        self, path: str, node: syntax.HclNode, inner: HclScope, at: syntax.HclNode, scope: HclScope
+        self,
+        path: str,
+        node: syntax.HclNode,
+        inner: HclScope,
+        at: syntax.HclNode,
+        scope: HclScope,
+        kind: syntax.HclNode | None = None,
+        types: HclScope | None = None,
     ) -> SourcePart:
         """Return the value of a name's expression, moved here from another file.
+
+        Args:
+            path: The name.
+            node: Its expression.
+            inner: Scope of the expression.
+            at: Where the name is used.
+            scope: Scope of the use.
+            kind: Declared type of a variable.
+            types: Scope of the type.
 
         Raises:
             InvalidDocument: The name refers to itself.
@@ -499,7 +518,8 @@ class Evaluator:
         if path not in self.results:
             self.open_names.append(path)
             try:
-                self.results[path] = self.value(node, inner)
+                value = self.value(node, inner)
+                self.results[path] = TypeConverter(self, inner, types or inner).convert(value, kind)
             finally:
                 self.open_names.pop()
         part = self.results[path]
