@@ -68,7 +68,11 @@ class TypeConverter:
         return self.evaluator.constant(json[0] if json else None, self.scope, at)
 
     def convert_scalar(self, part: SourcePart, name: str, kind: syntax.HclNode) -> SourcePart:
-        """Return a text, number or truth value in a scalar type."""
+        """Return a text, number or truth value in a scalar type.
+
+        Raises:
+            InvalidDocument: The text is no number or no truth value.
+        """
         value = part.value.string if isinstance(part.value, TrackedText) else part.value
         text = text_of(value)
         if name not in SCALARS or PLACEHOLDER.search(text):
