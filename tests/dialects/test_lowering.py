@@ -328,3 +328,9 @@ def test_rule_of_an_approval_reads_its_decision_at_result_path() -> None:
 def test_checkpoint_hands_on_its_input() -> None:
     state = {"Type": "Checkpoint", "Name": "c", "Next": "B"}
     assert placement(lower(machine("A", A=state, B=task())).steps["A"].output) is None
+
+
+@pytest.mark.parametrize("language", ["JSONPath", "JSONata"])
+def test_result_of_a_pass_is_its_output_in_both_query_languages(language: str) -> None:
+    state = {"Type": "Pass", "QueryLanguage": language, "Result": {"a": "{% 1 %}"}, "End": True}
+    assert lower(machine("A", A=state)).steps["A"].output == Literal({"a": "{% 1 %}"})

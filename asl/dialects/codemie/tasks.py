@@ -18,7 +18,7 @@ from asl.dialects.codemie.functions.outputs import parse_schema
 from asl.dialects.codemie.functions.placeholders import find_placeholders
 from asl.dialects.codemie.options import CodemieOptions
 from asl.dialects.codemie.transforms import never_made, sayable
-from asl.dialects.expressions import query
+from asl.dialects.expressions import handed, query
 from asl.expr.jsonata.javascript import literal
 
 __all__ = ["INPUT", "RETRIED", "Tasks"]
@@ -113,18 +113,18 @@ class Tasks:
         kind = state.actor[0]
         if kind == "tool_id":
             return self.tool_arguments(state, actor, item=item)
-        task = state.value.get("task", "")
-        made: dict[str, Json] = {"task": task}
+        made: dict[str, Json] = {"task": handed(state.value.get("task", ""))}
         if kind == "custom_node_id":
             made |= {
-                "config": actor.get("config", {}),
+                "config": handed(actor.get("config", {})),
                 "context": query(f"$codemie_context({INPUT})"),
             }
         else:
             made["task"] = self.text(state, item=item)
             if "output_schema" in state.value:
                 schema = parse_schema(state.value["output_schema"])
-                made["output_schema"] = state.value["output_schema"] if schema is None else schema
+                written = state.value["output_schema"] if schema is None else schema
+                made["output_schema"] = handed(written)
                 if schema is not None:
                     made["errors"] = query(f"$codemie_errors({INPUT})")
             made["history"] = query(f"$codemie_history({', '.join(self.heard(state, item=item))})")
@@ -134,16 +134,14 @@ class Tasks:
             made["item"] = query(f"$codemie_item({INPUT}{key})")
         return made
 
-    def text(self, state: CodemieState, *, item: bool = False) -> str:
+    def text(self, state: CodemieState, *, item: bool = False) -> Json:
         """Return the task text of an assistant: an expression if there is something to resolve."""
         task: str = state.value.get("task", "")
         resolves = state.value.get("resolve_dynamic_values_in_prompt") is not False
         if resolves and any(each.steps for each in find_placeholders(task)):
             parts = [INPUT, literal(task), *self.sources(names_in(task), state, item=item)]
             return query(f"$codemie_text({', '.join(parts)})")
-        if task.startswith("{%") or task.endswith("%}"):
-            return query(literal(task))
-        return task
+        return handed(task)
 
     def sources(
         self,

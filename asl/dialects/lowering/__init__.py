@@ -258,6 +258,8 @@ class _JsonataState:
             return output
         if kind == "Approval":
             return _DECIDED
+        if kind == "Pass" and "Result" in self.state:
+            return Literal(self.state["Result"])
         return DataPath(INPUT) if kind in _HANDS_ON else DataPath(RESULT)
 
     def condition(self, rule: Mapping[str, Any]) -> Term:
