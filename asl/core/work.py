@@ -88,6 +88,11 @@ class WorkMeter:
         self.built = 0
         """Bytes of values that may have been built since it was last set to 0."""
 
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether it has counted more than a limit allows."""
+        return self.steps < 0 or self.bytes < 0
+
     def spend(self, steps: int = 1) -> None:
         """Count steps; raises WorkExceeded if there are too many."""
         self.steps -= steps

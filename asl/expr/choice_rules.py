@@ -138,6 +138,8 @@ def _is_present(variable: Evaluate, operand: Evaluate, written: Json) -> Predica
         try:
             variable(data, frame)
         except StateError:
+            if frame.work.is_exceeded:
+                raise
             return written is False
         return written is True
 

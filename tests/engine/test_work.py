@@ -232,3 +232,21 @@ def test_intrinsics_let_others_run_in_between() -> None:
 
     assert asyncio.run(both()).error == "States.Runtime"
     assert ticks > 3
+
+
+@pytest.mark.parametrize("profile", ["default", "aws"])
+def test_paths_of_a_state_count_together(profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path that takes too many steps fails its state; it is not an absent value."""
+    meter = partial(WorkMeter, WorkLimits(steps=30_000))
+    monkeypatch.setattr("asl.engine.execution.WorkMeter", meter)
+    data = {"a": [{"n": index} for index in range(2_000)]}
+
+    def choice(count: int) -> dict[str, Any]:
+        rule = {"And": [{"Variable": "$..n", "IsPresent": True}] * count, "Next": "End"}
+        states = {"C": {"Type": "Choice", "Choices": [rule]}, "End": {"Type": "Succeed"}}
+        return {"StartAt": "C", "States": states}
+
+    assert asl.run(choice(1), data, profile=profile).ok
+    result = asl.run(choice(20), data, profile=profile)
+    assert result.error == "States.Runtime"
+    assert "takes more than 30000 steps" in str(result.cause)

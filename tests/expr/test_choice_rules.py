@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from asl.core.errors import StateError
 from asl.core.profile import Missing
+from asl.core.work import WorkMeter
 from asl.expr.choice_rules import OPERATORS, Operand, compile_rule
 from asl.expr.frame import Evaluate
 from asl.expr.paths import PathUse, compile_path, parse_path
 
 NOW = 1_767_225_600.0
 """2026-01-01T00:00:00Z"""
-FRAME: Any = SimpleNamespace(now=NOW, variables={})
+FRAME: Any = SimpleNamespace(now=NOW, variables={}, work=WorkMeter())
 
 
 def path(text: str, missing: Missing = Missing.RUNTIME) -> Evaluate:

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from asl.core.errors import StateError
 from asl.core.pointers import escape, tokens
+from asl.core.work import WorkMeter
 from asl.expr.frame import Evaluate
 from asl.expr.paths import PathUse, compile_path, parse_path
 from asl.expr.templates import compile_template, dynamic_fields, template_faults
 
 pytestmark = pytest.mark.quick
 
-FRAME: Any = SimpleNamespace(now=0.0, variables={"x": [1]})
+FRAME: Any = SimpleNamespace(now=0.0, variables={"x": [1]}, work=WorkMeter())
 
 
 def expression(field: str, text: str) -> Evaluate:

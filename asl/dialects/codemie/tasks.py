@@ -62,7 +62,7 @@ class Tasks:
             made_of = actor.get("config", {})
             missing = never_made(made_of)
             if missing is not None:
-                return {"Type": "Fail", "Error": "CM.TransformFailed", "Cause": missing}
+                return {"Type": "Fail", "Error": "CM.TransformFailed", "Cause": handed(missing)}
             parts = [INPUT, literal(made_of)]
             parts += self.sources(mapped_names(made_of), state, item=item)
             result = f"$codemie_transform({', '.join(parts)})"

@@ -71,7 +71,7 @@ def _standard(path: Path) -> Search:
     segments, in_context = path.segments, path.root == "$$"
 
     def search(document: Json, data: Json, frame: ExpressionFrame) -> Json:
-        return select(segments, document, data if in_context else document)
+        return select(segments, document, data if in_context else document, frame.work)
 
     return search
 
@@ -81,7 +81,7 @@ def _amazon(path: Path, use: PathUse) -> Search:
 
     def search(document: Json, data: Json, frame: ExpressionFrame) -> Json:
         try:
-            found = find(document)
+            found = find(document, frame.work)
         except jayway.PathFailure as failure:
             return not_found(path, data, frame, use, failure)
         except WorkExceeded as exceeded:

@@ -27,13 +27,14 @@ class PathEvaluation:
 
     Args:
         root: The document that `$` names within filters.
+        meter: A meter shared with other evaluations, to limit all of them together.
     """
 
     __slots__ = ("found", "meter", "root")
 
-    def __init__(self, root: Json) -> None:
+    def __init__(self, root: Json, meter: WorkMeter | None = None) -> None:
         self.root = root
-        self.meter = WorkMeter()
+        self.meter = WorkMeter() if meter is None else meter
         self.found: dict[int, list[Json]] = {}
         """Cached nodes of filter queries from the root, by the identity of the query."""
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, NoReturn, TypeAlias
 from asl.core.errors import StateError
 from asl.core.regex import fullmatch, linear
 from asl.core.values import Json, is_number, json_equal
-from asl.core.work import Spend, WorkExceeded
+from asl.core.work import Spend, WorkExceeded, WorkMeter
 from asl.expr.paths.segments import (
     Descend,
     Filter,
@@ -42,19 +42,22 @@ __all__ = [
 ]
 
 
-def select(segments: tuple[Segment, ...], start: Json, root: Json) -> list[Json]:
+def select(
+    segments: tuple[Segment, ...], start: Json, root: Json, meter: WorkMeter | None = None
+) -> list[Json]:
     """Return the nodes of segments.
 
     Args:
         segments: The segments of a path.
         start: The node where the path starts.
         root: The document that `$` names within filters.
+        meter: A meter shared with other evaluations.
 
     Raises:
         StateError: "States.Runtime" for a path that takes too many steps.
     """
     try:
-        return nodes_of(segments, start, PathEvaluation(root))
+        return nodes_of(segments, start, PathEvaluation(root, meter))
     except WorkExceeded as exceeded:
         raise too_much_work(exceeded) from None
 

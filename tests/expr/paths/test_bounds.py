@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from asl.core.errors import ExpressionFault, StateError
-from asl.core.work import LIMITS
+from asl.core.work import LIMITS, WorkMeter
 from asl.expr.paths import PathUse, compile_path, parse_path
 from asl.expr.paths.jayway.syntax import MAX_SEGMENTS
 from asl.expr.paths.nodes import locate
@@ -18,6 +18,9 @@ class Frame:
 
     variables: dict[str, Any] = {}
     now = 0.0
+
+    def __init__(self) -> None:
+        self.work = WorkMeter()
 
 
 ITEMS = {"items": [{"a": {"a": [{"b": n}]}, "b": n} for n in range(10_000)], "t": "a" * 1_000_000}

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from asl.core.errors import ExpressionFault
+from asl.core.work import WorkMeter
 from asl.expr.paths import jayway, parse_path
 
 from .oracle import Oracle, available, recorded
@@ -32,7 +33,7 @@ def answer(path: str, document: Any) -> dict[str, Any]:
     except ExpressionFault:
         return {"refused": True}
     try:
-        found = jayway.compile_segments(parsed.segments)(document)
+        found = jayway.compile_segments(parsed.segments)(document, WorkMeter())
     except jayway.PathNotFound as failure:
         return {"failure": "PathNotFoundException", "message": str(failure)}
     except jayway.PathInvalid as failure:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from asl.core.errors import ExpressionFault, StateError
 from asl.core.profile import Missing
 from asl.core.values import compact
+from asl.core.work import WorkMeter
 from asl.expr.paths import PathUse, compile_path, parse_path, parse_reference_path
 
 pytestmark = pytest.mark.quick
@@ -30,6 +31,9 @@ class Frame:
 
     variables = {"x": {"y": [1, 2]}, "none": None}
     now = 0.0
+
+    def __init__(self) -> None:
+        self.work = WorkMeter()
 
     def context(self, root: str, at: Any) -> Any:
         return {"Execution": {"Name": "run"}, "State": {"Name": at.state}}[root]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from asl.core.values import Json, excerpt
+from asl.core.work import WorkMeter
 from asl.expr.paths.jayway.failures import (
     MULTIPLE,
     ROOT,
@@ -36,7 +37,7 @@ from asl.expr.paths.segments import (
 
 __all__ = ["Find", "compile_segments", "explain"]
 
-Find: TypeAlias = Callable[[Json], list[Json]]
+Find: TypeAlias = Callable[[Json, WorkMeter], list[Json]]
 """Returns the nodes of a path in a document.
 
 Raises PathNotFound, PathInvalid, or WorkExceeded."""
@@ -47,8 +48,8 @@ class _Run(PathEvaluation):
 
     __slots__ = ("nodes",)
 
-    def __init__(self, root: Json) -> None:
-        super().__init__(root)
+    def __init__(self, root: Json, meter: WorkMeter) -> None:
+        super().__init__(root, meter)
         self.nodes: list[Json] = []
 
 
@@ -59,8 +60,8 @@ def compile_segments(segments: tuple[Segment, ...]) -> Find:
     """Compile the segments of a path."""
     first = _compiled(segments)
 
-    def find(document: Json) -> list[Json]:
-        run = _Run(document)
+    def find(document: Json, meter: WorkMeter) -> list[Json]:
+        run = _Run(document, meter)
         first(document, ROOT, run)
         return run.nodes
 
@@ -69,7 +70,7 @@ def compile_segments(segments: tuple[Segment, ...]) -> Find:
 
 def explain(segments: tuple[Segment, ...], document: Json) -> PathFailure | None:
     """Return why names and indices from 0 up cannot be followed, None if they can."""
-    node, trail, run = document, ROOT, _Run(document)
+    node, trail, run = document, ROOT, _Run(document, WorkMeter())
     for position, key in enumerate(segments):
         assert isinstance(key, str | int)
         fits = type(node) is (dict if isinstance(key, str) else list)
