@@ -160,6 +160,11 @@ class BudgetCopies:
                 await self._exchange(self._unsent, holds=False)
 
     @property
+    def is_late(self) -> bool:
+        """Whether there is something to send, and no machine is about to send it."""
+        return bool(self._copies) and not self._lock.locked() and bool(self._unsent)
+
+    @property
     def _unsent(self) -> frozenset[str]:
         copies = self._copies.items()
         return frozenset(name for name, each in copies if each.unsent or each.is_claimed)

@@ -103,7 +103,7 @@ class ExecutionWorkflow:
         """
         if self._refusal is not None:
             raise _refusal(self._refusal)
-        shows = asyncio.create_task(self._show())
+        tasks = [asyncio.create_task(self._show()), asyncio.create_task(self._budgets.send_late())]
         try:
             result = await self._work()
             await self._send()
@@ -117,7 +117,8 @@ class ExecutionWorkflow:
             self.store.executor.abort(self.name, given["error"], given["cause"])
             await self._budgets.send()
             raise
-        shows.cancel()
+        for task in tasks:
+            task.cancel()
         if result.status == "SUCCEEDED":
             return _output(result.output)
         workflow.upsert_memo({"status": result.status, "error": result.error})

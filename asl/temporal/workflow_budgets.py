@@ -93,3 +93,9 @@ class WorkflowBudgets(BudgetCopies):
     def pools(self, given: Mapping[str, Decimal]) -> Mapping[str, Decimal]:
         """Return the amounts of pools: those of the workers, else those of the start."""
         return ChainMap(self._amounts, dict(given))
+
+    async def send_late(self) -> None:
+        """Send what no call sends soon, such as the release of a cancelled call."""
+        while True:
+            await workflow.wait_condition(lambda: self.is_late)
+            await self.send()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from datetime import timedelta
 from threading import Event
 from typing import Any
 from uuid import uuid4
@@ -14,6 +15,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
+import asl
 from asl.core.values import Json
 from asl.temporal import budget_client, budget_workflow, claims, workflow_budgets
 from asl.temporal.budget_client import BudgetClient
@@ -256,3 +258,102 @@ def replay(client: Client, name: str, runs: list[str]) -> None:
             await replayer.replay_workflow(await handle.fetch_history())
 
     run(scene())
+
+
+class Holder:
+    """A workflow as a budget sees it.
+
+    Args:
+        budgets: The budgets of the queue.
+        name: Its name.
+    """
+
+    def __init__(self, budgets: BudgetClient, name: str) -> None:
+        self._budgets = budgets
+        self._name = name
+
+    async def hold(self, number: int) -> Json:
+        """Return the budget, when it is this one's turn."""
+        return await self._exchange(number, {}, holds=True)
+
+    async def leave(self, number: int, **change: Any) -> None:
+        """Change the budget, and leave it to others."""
+        await self._exchange(number, change, holds=False)
+
+    async def _exchange(self, number: int, change: Any, *, holds: bool) -> Json:
+        message = ExchangeMessage(
+            holder=self._name,
+            workflow=self._name,
+            number=number,
+            recorded=0,
+            change=change,
+            holds=holds,
+            ended=[],
+            now=0.0,
+        )
+        return await self._budgets.exchange("b", message)
+
+
+def test_a_worker_that_dies_in_its_turn_repeats_its_changes_once(
+    store: TemporalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget_workflow, "SILENT", 60.0)  # neither has a workflow
+    one, two = Holder(store._budgets, "one"), Holder(store._budgets, "two")
+
+    async def scene() -> None:
+        assert await one.hold(0) == {}
+        await one.leave(1, spent={"0": "1"}, open={"a": ["3"]})
+        await one.hold(2)
+        await one.leave(3, spent={"0": "2"}, open={"a": None})
+        await two.leave(0, spent={"0": "0.5"})
+        # A worker has sent all of this, and its workflow has recorded nothing from 1 on.
+        assert await one.hold(1) == {"spent": {"0": "0.5"}, "open": {}}
+        await one.leave(2, spent={"0": "1"}, open={"b": ["3"]})
+        assert await two.hold(1) == {"spent": {"0": "1.5"}, "open": {"b": ["3"]}}
+
+    store.client.run(scene())
+
+
+def test_a_holder_that_does_not_come_back_loses_its_turn(
+    store: TemporalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget_workflow, "TURN", timedelta(seconds=0.3))
+    monkeypatch.setattr(budget_workflow, "SILENT", 60.0)  # neither has a workflow
+
+    one, two = Holder(store._budgets, "one"), Holder(store._budgets, "two")
+
+    async def scene() -> None:
+        await one.hold(0)
+        await two.hold(0)
+        await one.leave(1, spent={"0": "1"})
+        await two.leave(1, spent={"0": "2"})
+        assert await one.hold(2) == {"spent": {"0": "3"}}
+
+    store.client.run(scene())
+
+
+def test_calls_of_all_workers_count_for_rate_limits(store: TemporalStore) -> None:
+    def use(data: Any, call: asl.Call) -> Any:
+        return call.tools.call("search", {})
+
+    state = {"Type": "Task", "Agent": "use", "End": True, "Tools": {"Allowed": ["search"]}}
+    limits = {"search": {"MaxPerHour": 2}}
+    document = {
+        "DefaultTools": {"RateLimits": limits},
+        "StartAt": "Use",
+        "States": {"Use": state},
+    }
+    bindings: Any = {"agents": {"use": use}, "tools": {"search": lambda arguments: 1}}
+    ends = [store.run(document, {}, **bindings) for _ in range(3)]  # each on a worker of its own
+    assert [each.status for each in ends] == ["SUCCEEDED", "SUCCEEDED", "FAILED"]
+    assert ends[-1].error == "States.RateLimitExceeded"
+    assert store.shared_budgets() == []
+
+
+def test_a_call_with_a_shared_budget_costs_four_events(store: TemporalStore) -> None:
+    def count(**budget: Any) -> int:
+        result = store.run(spending(**budget), 0.1, agents={"pay": pay})
+        handle = store.client.raw.get_workflow_handle(result.name)
+        return len(store.client.run(handle.fetch_history()).events)
+
+    assert count(MaxCostPerDay=1) - count(MaxCost=1) == 4 + 4
