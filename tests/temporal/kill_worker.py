@@ -28,6 +28,12 @@ def flaky(value: Json) -> Json:
     return value
 
 
+def pay(value: Json) -> Json:
+    """Cost one dollar, after a moment."""
+    time.sleep(random.uniform(0, 0.2))
+    return {"_cost": 1}
+
+
 async def main(port: str) -> None:
     """Run until the process is killed."""
     claims.MAX_EVENTS = 60
@@ -36,7 +42,8 @@ async def main(port: str) -> None:
     while True:
         try:
             client = await connect(TemporalAddress(f"127.0.0.1:{port}"))
-            async with make_worker(client, QUEUE, {"agents": {"work": work, "flaky": flaky}}):
+            agents = {"work": work, "flaky": flaky, "pay": pay}
+            async with make_worker(client, QUEUE, {"agents": agents, "pools": {"p": 1000}}):
                 await asyncio.Event().wait()
         except Exception as error:  # the server is away for a moment
             print(f"again: {error}", file=sys.stderr)

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,16 +31,20 @@ from temporalio.service import RPCError
 
 from asl.core.values import Json
 from asl.temporal.addresses import TemporalAddress
+from asl.temporal.budget_client import BudgetClient
 from asl.temporal.payloads import CALL
 from asl.temporal.worker import connect
-from tests.temporal.servers import Server, find_binary, run
+from tests.temporal.servers import QUEUE, Server, find_binary, run
 
 WORK: Any = {"Type": "Task", "Agent": "work", "End": True}
+PAY: Any = {"Type": "Task", "Agent": "pay", "ResultPath": None}
+POOL: Any = {"Pool": "p", "MaxFromPool": 9, "ReleaseOnComplete": True, "OnExceed": "Continue"}
 RETRY: Any = [{"ErrorEquals": ["Flaky"], "IntervalSeconds": 1, "MaxAttempts": 20, "BackoffRate": 1}]
 DOCUMENT: Any = {
     "StartAt": "First",
     "States": {
-        "First": {"Type": "Task", "Agent": "work", "Next": "Each"},
+        "First": {"Type": "Task", "Agent": "work", "Next": "Pay"},
+        "Pay": {**PAY, "Next": "Each"},
         "Each": {
             "Type": "Map",
             "ItemsPath": "$.items",
@@ -113,8 +118,12 @@ DOCUMENT: Any = {
     },
 }
 CHILD: Any = {
-    "StartAt": "Wait",
-    "States": {"Wait": {"Type": "Wait", "Seconds": 1, "Next": "Work"}, "Work": WORK},
+    "StartAt": "Pay",
+    "States": {
+        "Pay": {**PAY, "Next": "Wait"},
+        "Wait": {"Type": "Wait", "Seconds": 1, "Next": "Work"},
+        "Work": WORK,
+    },
 }
 """The workflow of executions that others start."""
 UPDATE_FAILURES = (WorkflowUpdateFailedError, WorkflowUpdateRPCTimeoutOrCancelledError)
@@ -192,7 +201,7 @@ async def finish(handle: WorkflowHandle[Any, Any], answered: bool = False) -> Js
     A server that dies forgets updates, so each is sent until its result has come.
     """
     request = f"arn:aws:states:us-east-1:111111111111:execution:workflow:{handle.id}"
-    request += ":/Both@2.0[1]/Ask@0.0"
+    request += ":/Both@3.0[1]/Ask@0.0"
     message = {"request": request, "answer": '{"approval": "approve"}', "given": 0.0}
     task = asyncio.current_task()
     while task is None or not task.cancelling():
@@ -243,7 +252,12 @@ class Outcome(NamedTuple):
 
 
 async def scene(
-    folder: Path, kills: int, executions: int, pause: float, workers: int = 3
+    folder: Path,
+    kills: int,
+    executions: int,
+    pause: float,
+    workers: int = 3,
+    budget: Mapping[str, Json] = POOL,
 ) -> Outcome:
     """Run executions while workers, and each tenth time the server, are killed.
 
@@ -253,16 +267,20 @@ async def scene(
         executions: Number of executions.
         pause: Seconds between two kills, on average.
         workers: Number of workers.
+        budget: Budget of the executions and of those that they start; empty for none.
 
     Raises:
-        AssertionError: An output is wrong, or an answer was recorded twice.
+        AssertionError: An output is wrong, an answer was recorded twice, or the pool has another
+            spending.
         TimeoutError: An execution does not end.
     """
     cluster, began = Cluster(folder, workers), perf_counter()
     try:
         server = Server(await cluster.client())
+        limits = {"Budget": budget} if budget else {}
+        document, workflows = DOCUMENT | limits, {"child": CHILD | limits}
         handles = [
-            await server.start(DOCUMENT, input_of(number), f"n{number}", workflows={"child": CHILD})
+            await server.start(document, input_of(number), f"n{number}", workflows=workflows)
             for number in range(executions)
         ]
         ends = [asyncio.create_task(finish(handle)) for handle in handles]
@@ -281,6 +299,11 @@ async def scene(
         assert others == [input_of(number)["items"] for number in range(executions)]
         for name in (*names, *(each.id for each in started)):
             assert await answers_twice(server, name) == []
+        budgets = BudgetClient(server.client, QUEUE)
+        values = await budgets.values()
+        await budgets.close()
+        spent = {"0": str(3 * executions)}  # each, its child and the one that it starts
+        assert values == ({"Pool p": {"spent": spent, "open": {}}} if budget else {})
         servers = (kills + 8) // 10
         return Outcome(executions, kills - servers, servers, perf_counter() - began)
     finally:

@@ -9,7 +9,7 @@ from tests.temporal.servers import run
 
 
 def test_killed_workers_and_a_killed_server_lose_nothing(tmp_path: Path) -> None:
-    run(scene(tmp_path, kills=3, executions=2, pause=0.5, workers=2))
+    run(scene(tmp_path, kills=3, executions=2, pause=0.5, workers=2, budget={}))
 
 
 @pytest.mark.full
