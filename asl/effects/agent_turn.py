@@ -24,7 +24,7 @@ from asl.states.errors import Suspension
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["DEADLINE", "TOLD", "TOOL_CALL", "AgentTurn"]
+__all__ = ["DEADLINE", "TOLD", "TOOL_CALL", "AgentTurn", "RecordedTurn"]
 
 TOOL_CALL: Final = "!tool."
 """Follows the key of an effect in the keys of its tool calls and their requests."""
@@ -36,85 +36,30 @@ BREATHS: Final = 16
 """Turns of the event loop in which an agent may start another call before it is paused."""
 
 
-class AgentTurn:
-    """One call of an agent with all of its tool calls (protocol `asl.engine.turns.PausableTurn`).
-
-    It is paused when all of its tool calls wait for approvals.
-    """
+class RecordedTurn:
+    """The records, events and requests of one call of an agent, over all of its repetitions."""
 
     def __init__(self, caller: Caller, call: Call) -> None:
         self.caller = caller
         self.call = call
         self.at = call.at
         self.key = call.at.key
-        self.is_pausing = False
         self._numbers: dict[str, int] = {}
         self._recorded_events: Mapping[str, int] = {}
         """Number of events recorded before the pause, by subject."""
         self._events: dict[str, int] = {}
         """Number of events in this run, by subject."""
-        self._open_requests = 0
-        """Requests without a decision."""
-        self._working_calls = 0
-        """Number of tool calls that wait neither for an approval nor for a call within them."""
-        self._remaining_yields = 0
-        self._task: asyncio.Task[Any] | None = None
-
-    async def run(self, answer: Callable[[], Awaitable[Json]]) -> Json:
-        """Return the agent's answer.
-
-        Raises:
-            Suspension: Approvers have to decide first.
-        """
-        loop = await self.caller.runtime.event_loop()
-        self._recorded_events = self.caller.persistence.calls.begin_turn(self.at, self.key)
-        if await self.caller.persistence.requests.awaits_consent(self.key, self._asking):
-            self._suspend()
-        from asyncio import current_task
-
-        self._loop, self._task = loop, current_task()
-        assert self._task is not None
-        self._cancelling = self._task.cancelling()
-        try:
-            found = await answer()
-        except BaseException as error:  # of user code, which a pause may have cancelled
-            if self.is_pausing and not is_control_flow(error):
-                self._pause(error)
-            self._end(withdraw=not (is_control_flow(error) or is_cancellation(error)))
-            raise
-        if self.is_pausing:
-            self._pause(None)
-        self._end(withdraw=True)
-        return found
-
-    def _pause(self, error: BaseException | None) -> NoReturn:
-        """Raise Suspension for the cancellation that pauses the turn."""
-        assert self._task is not None
-        task, self._task = self._task, None
-        if (
-            task.uncancel() > self._cancelling and error is not None
-        ):  # cancelled from outside as well
-            raise error
-        self._suspend()
 
     def _suspend(self) -> NoReturn:
         noted = {**self._recorded_events, **self._events}
         self.caller.persistence.calls.pause_turn(self.at, self.key, noted)
         raise Suspension from None
 
-    def _end(self, *, withdraw: bool) -> None:
-        """End the turn; the agent may leave open requests."""
-        self._task = None
-        if withdraw:
-            self._withdraw()
-
     def _withdraw(self) -> None:
         """Close the requests of a turn that has ended, because nothing depends on them."""
         runtime = self.caller.runtime
         runtime.persistence.requests.withdraw(f"{self.key}{TOOL_CALL}", runtime.now())
         runtime.forget_requests(f"{self.key}{TOOL_CALL}")
-
-    # Records
 
     def note(self, source: str, event: str, details: dict[str, Json], time: float) -> None:
         """Record an event, unless it was recorded before the turn was paused.
@@ -153,6 +98,87 @@ class AgentTurn:
             await self.record(name, found)
         return found[0]
 
+    async def _consent(self, name: str, question: RequestContent) -> Json:
+        """Return the decision on a tool call.
+
+        Raises:
+            Suspension: There is none yet.
+            StateError: The decision fails the call.
+        """
+        plan, deadline = dict(question.plan), self.call.deadline
+        if deadline is not None:
+            plan["limit"] = deadline - self.caller.runtime.now()
+            if self.number(DEADLINE) == 1:
+                await self.record(DEADLINE, deadline)
+        asked = self.caller.runtime.new_request(
+            self.at, f"{self.key}{name}", question._replace(plan=plan)
+        )
+        return await self.caller.persistence.requests.consent(asked, self._process)
+
+    def _process(self, request: ApprovalRequest) -> ToolApprovalProcess:
+        """Return the approval process of a request of the turn."""
+        return ToolApprovalProcess(self.caller, self.at, self.note, request)
+
+
+class AgentTurn(RecordedTurn):
+    """One call of an agent with all of its tool calls (protocol `asl.engine.turns.PausableTurn`).
+
+    It is paused when all of its tool calls wait for approvals.
+    """
+
+    def __init__(self, caller: Caller, call: Call) -> None:
+        super().__init__(caller, call)
+        self.is_pausing = False
+        self._open_requests = 0
+        """Requests without a decision."""
+        self._working_calls = 0
+        """Number of tool calls that wait neither for an approval nor for a call within them."""
+        self._remaining_yields = 0
+        self._task: asyncio.Task[Any] | None = None
+
+    async def run(self, answer: Callable[[], Awaitable[Json]]) -> Json:
+        """Return the agent's answer.
+
+        Raises:
+            Suspension: Approvers have to decide first.
+        """
+        loop = await self.caller.runtime.event_loop()
+        self._recorded_events = self.caller.persistence.calls.begin_turn(self.at, self.key)
+        if await self.caller.persistence.requests.awaits_consent(self.key, self._process):
+            self._suspend()
+        from asyncio import current_task
+
+        self._loop, self._task = loop, current_task()
+        assert self._task is not None
+        self._cancelling = self._task.cancelling()
+        try:
+            found = await answer()
+        except BaseException as error:  # of user code, which a pause may have cancelled
+            if self.is_pausing and not is_control_flow(error):
+                self._pause(error)
+            self._end(withdraw=not (is_control_flow(error) or is_cancellation(error)))
+            raise
+        if self.is_pausing:
+            self._pause(None)
+        self._end(withdraw=True)
+        return found
+
+    def _pause(self, error: BaseException | None) -> NoReturn:
+        """Raise Suspension for the cancellation that pauses the turn."""
+        assert self._task is not None
+        task, self._task = self._task, None
+        if (
+            task.uncancel() > self._cancelling and error is not None
+        ):  # cancelled from outside as well
+            raise error
+        self._suspend()
+
+    def _end(self, *, withdraw: bool) -> None:
+        """End the turn; the agent may leave open requests."""
+        self._task = None
+        if withdraw:
+            self._withdraw()
+
     # Tool calls
 
     def begin(self, around: OpenToolCall | None) -> OpenToolCall:
@@ -181,15 +207,9 @@ class AgentTurn:
         Raises:
             StateError: The decision fails the call.
         """
-        key, plan, deadline = f"{self.key}{name}", dict(question.plan), self.call.deadline
-        if deadline is not None:
-            plan["limit"] = deadline - self.caller.runtime.now()
-            if self.number(DEADLINE) == 1:
-                await self.record(DEADLINE, deadline)
         self._open_requests += 1
         try:
-            asked = self.caller.runtime.new_request(self.at, key, question._replace(plan=plan))
-            decision = await self.caller.persistence.requests.consent(asked, self._asking)
+            decision = await self._consent(name, question)
         except Suspension:
             use.waits = True
             self._working_calls -= 1
@@ -201,10 +221,6 @@ class AgentTurn:
             raise
         self._open_requests -= 1
         return decision
-
-    def _asking(self, request: ApprovalRequest) -> ToolApprovalProcess:
-        """Return the approval process of a request of the turn."""
-        return ToolApprovalProcess(self.caller, self.at, self.note, request)
 
     def _pause_if_idle(self) -> None:
         """Pause the turn soon, unless a call starts until then."""

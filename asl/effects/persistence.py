@@ -107,6 +107,10 @@ class CallPersistence(Protocol):
         """Return the value recorded within the current effect, None without one."""
         ...
 
+    def recorded_values(self, key: str) -> Mapping[str, Json]:
+        """Return the values recorded within the effect of a key, by the rest of their keys."""
+        ...
+
     async def record(self, frame: Frame, key: str, value: Json) -> None:
         """Record a value durably within the current effect."""
         ...
@@ -198,6 +202,10 @@ class RequestPersistence(Protocol):
             key: Key of its effect.
             new_process: Returns the approval process of a request.
         """
+        ...
+
+    def requests_of(self, key: str) -> Mapping[str, ApprovalRequest]:
+        """Return the requests of the turn of a key, by the rest of their keys."""
         ...
 
     async def consent(
@@ -311,6 +319,10 @@ class TransientCalls:
         """Return None: nothing was recorded."""
         return None
 
+    def recorded_values(self, key: str) -> Mapping[str, Json]:
+        """Return nothing: nothing was recorded."""
+        return {}
+
     async def record(self, frame: Frame, key: str, value: Json) -> None:
         """Do nothing."""
 
@@ -347,6 +359,10 @@ class TransientRequests:
     ) -> bool:
         """Return False: the turn was never paused."""
         return False
+
+    def requests_of(self, key: str) -> Mapping[str, ApprovalRequest]:
+        """Return nothing: the turn was never paused."""
+        return {}
 
     async def consent(
         self, request: ApprovalRequest, new_process: Callable[[ApprovalRequest], ConsentProcess]

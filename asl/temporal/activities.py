@@ -415,8 +415,8 @@ def _outcome(result: Result, name: str) -> CallOutcome:
     """Return the outcome of a call of an agent, which fits into an answer of the server."""
     if result.status == "PAUSED":
         cause = (
-            f"agent {name!r} uses a tool that requires consent, for which a call on Temporal "
-            "cannot wait: let an Approval state request it before"
+            f"a call within agent {name!r} waits for a person by other means than RequireApproval "
+            "of its tools, which a call on Temporal cannot: let an Approval state request it before"
         )
         return CallOutcome(error=write_error(RaisedError("States.Runtime", cause)), reports=[])
     if not result.ok:  # it failed before the agent

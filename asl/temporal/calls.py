@@ -31,7 +31,7 @@ from asl.states.blocks.memory import MemoryAccess
 from asl.states.blocks.progress import Milestone, ProgressPlan, ReportedProgress
 from asl.states.blocks.streaming import StreamPlan
 from asl.states.calls import CallOptions, CallPart, Target
-from asl.states.errors import BudgetOverrun
+from asl.states.errors import BudgetOverrun, Suspension
 from asl.temporal.call_budgets import (
     WORKFLOW_EVENTS,
     count_begun,
@@ -39,7 +39,8 @@ from asl.temporal.call_budgets import (
     open_ledger,
     write_ledger,
 )
-from asl.temporal.payloads import CallMessage
+from asl.temporal.payloads import CallMessage, TurnOutcome
+from asl.temporal.turns import WorkerTurn
 
 __all__ = [
     "CallOutcome",
@@ -72,6 +73,8 @@ class CallOutcome(TypedDict):
     progress: NotRequired[Json]
     unshown: NotRequired[str]
     """Streamed text that may not be shown yet."""
+    turn: NotRequired[TurnOutcome]
+    """What the call waits for, instead of an answer."""
 
 
 # In the workflow
@@ -148,7 +151,7 @@ def _write_progress(frame: Frame) -> Json:
 
 
 def apply_outcome(outcome: CallOutcome, call: Call) -> Json:
-    """Record what happened within a call, and return its answer.
+    """Record what happened within a call, and return its answer, None if it waits for requests.
 
     Raises:
         StateError: It failed.
@@ -183,7 +186,7 @@ def apply_outcome(outcome: CallOutcome, call: Call) -> Json:
         raise excess
     if "error" in outcome:
         raise _read_failure(outcome)
-    return outcome["answer"]
+    return outcome.get("answer")
 
 
 def _read_failure(outcome: CallOutcome) -> StateError:
@@ -267,6 +270,7 @@ class RemoteFrame(Frame):
     scopes = []  # never changed
     budget: Mapping[str, dict[str, Json]]
     reports: list[Json]
+    turn: WorkerTurn
 
     def begin(self, frame: Frame, message: CallMessage) -> Self:
         """Set the attributes of a call that the execution *frame* performs, and return it."""
@@ -274,6 +278,7 @@ class RemoteFrame(Frame):
         self.path, self.visit_key = message["path"], message["key"]
         self.token, self.retries = message["token"], message["retries"]
         self.entered, self.budget, self.reports = message["entered"], message["budget"], []
+        self.turn = WorkerTurn(message.get("turn"))
         if (progress := message["progress"]) is not None:
             self.progress = ReportedProgress(self.visit, progress[0], tuple(progress[1]))
         if message["ledger"] is not None:
@@ -298,11 +303,17 @@ class RemoteFrame(Frame):
         """Call the agent; its failure is data."""
         found: CallOutcome = {"reports": self.reports}
         caller = cast("LocalEffects", self.effects).caller
+        caller.runtime.persistence = self.turn.persistence
         reported: dict[str, Json] | None = None
         try:
             agent = caller.find(target)
             found["answer"] = await caller.ask_agent(self, target, payload, options, agent, None)
             reported = usage_of_failure(found["answer"])
+        except Suspension:
+            waiting = self.turn.outcome
+            if waiting is None:
+                raise
+            found["turn"] = waiting
         except BudgetOverrun as overrun:
             found["error"], found["overrun"] = write_error(overrun.error), True
         except StateError as error:

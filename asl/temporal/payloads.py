@@ -125,6 +125,30 @@ class StartMessage(TypedDict):
     """A packed execution to continue, instead of the others."""
 
 
+class TurnMessage(TypedDict):
+    """What a worker has to know of a call whose tools have requested consent before."""
+
+    noted: dict[str, int]
+    """Number of recorded events by subject."""
+    values: dict[str, Json]
+    """Earlier answers of tools and models by name."""
+    decisions: dict[str, Json]
+    """Decision and error of requests by name."""
+    digests: dict[str, str]
+    """Digests of the requests that count for the same content only, after a redrive."""
+
+
+class TurnOutcome(TypedDict):
+    """What a call waits for, and what it has done so far."""
+
+    requests: list[Json]
+    """Name, kind, body and plan of each request."""
+    values: dict[str, Json]
+    """Answers of tools and models by name."""
+    noted: dict[str, int]
+    """Number of recorded events by subject."""
+
+
 class CallMessage(TypedDict):
     """Input of the activity that calls an agent."""
 
@@ -166,6 +190,8 @@ class CallMessage(TypedDict):
     """Id of its workflow."""
     express: bool
     requestor: str | None
+    turn: NotRequired[TurnMessage]
+    """What is known of the call, if its tools have requested consent."""
 
 
 class TargetMessage(TypedDict):

@@ -7,7 +7,7 @@ from asyncio import CancelledError, Semaphore
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, Final, Unpack
+from typing import Any, Final, Unpack, cast
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -21,6 +21,7 @@ from temporalio.exceptions import (
 
 from asl.core.errors import AslError, StateError, mark_usage_unknown
 from asl.core.values import Json, compact
+from asl.effects.agent_caller import AgentCaller
 from asl.effects.aws_services import aws_service_agent
 from asl.effects.memory_service import memory_settings
 from asl.effects.services import Services
@@ -30,7 +31,7 @@ from asl.engine.frame import Frame
 from asl.states.calls import Target
 from asl.states.errors import RaisedError, Suspension
 from asl.states.map_data import Bucket, DeferredBucket
-from asl.temporal.calls import apply_outcome, write_call
+from asl.temporal.calls import CallOutcome, apply_outcome, write_call
 from asl.temporal.payloads import (
     BINDING,
     BOUND,
@@ -50,8 +51,11 @@ from asl.temporal.payloads import (
     NoticeMessage,
     TargetMessage,
     TokenMessage,
+    TurnMessage,
+    TurnOutcome,
 )
 from asl.temporal.sizes import MAX_SIZE, check_length
+from asl.temporal.turns import RemoteTurn
 
 __all__ = [
     "CallGate",
@@ -148,19 +152,41 @@ class RemoteAgent(Agent):
         assert call is not None
         if call.options is not None and call.options.start is None:
             call.options.start = call.performer.now()  # further calls of the attempt have the rest
-        message = write_call(self._target, payload, call)
-        check_length(compact(message), f"the input of {self._target.name!r}")
+        answer: Json = None
+
+        async def perform(known: TurnMessage | None) -> TurnOutcome | None:
+            nonlocal answer
+            message = write_call(self._target, payload, call)
+            if known is not None:
+                message["turn"] = known
+            check_length(compact(message), f"the input of {self._target.name!r}")
+            outcome = await self._outcome(message)
+            answer = apply_outcome(outcome, call)
+            return outcome.get("turn")
+
+        await RemoteTurn(cast("AgentCaller", call.performer), call).run(perform)
+        return answer
+
+    async def _outcome(self, message: CallMessage) -> CallOutcome:
+        """Return the outcome of a call once a worker has performed it.
+
+        Raises:
+            StateError: No worker completed it.
+            Suspension: The next run of the workflow makes the call.
+        """
+        outcome: CallOutcome
         while True:
             try:
                 async with self._gate:
-                    outcome = await self._performed(message)
-                return apply_outcome(json.loads(outcome), call)
+                    outcome = json.loads(await self._performed(message))
+                return outcome
             except ActivityError as error:
                 cause = error.cause
                 if isinstance(cause, ApplicationError) and cause.type == MISSING:
                     await self._await_binding(message)
                 elif isinstance(cause, ApplicationError) and cause.details:
-                    return apply_outcome(json.loads(cause.details[0]), call)
+                    outcome = json.loads(cause.details[0])
+                    return outcome
                 else:
                     raise _lost(error, self._target) from None
 

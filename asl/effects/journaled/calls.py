@@ -8,6 +8,7 @@ from asl.core.errors import mark_usage_unknown
 from asl.core.values import Json
 from asl.effects.agent_turn import DEADLINE, TOLD
 from asl.effects.journaled.log import log_of
+from asl.effects.journaled.requests import FAILED_NOTICES
 from asl.effects.journaled.results import JournaledResults
 from asl.engine.agent import Call
 from asl.engine.frame import Frame
@@ -93,6 +94,16 @@ class JournaledCalls:
     def recorded_value(self, key: str) -> Json:
         """Return the value recorded within the current effect, possibly by an earlier process."""
         return self.journal.answers.get(key)
+
+    def recorded_values(self, key: str) -> Mapping[str, Json]:
+        """Return the values recorded within the effect of a key, by the rest of their keys."""
+        requests = self.journal.requests
+        others = {key + TOLD, key + DEADLINE, *(each + FAILED_NOTICES for each in requests)}
+        return {
+            name.removeprefix(key): value
+            for name, value in self.journal.answers.items()
+            if name.startswith(f"{key}!") and name not in requests and name not in others
+        }
 
     async def record(self, frame: Frame, key: str, value: Json) -> None:
         """Record a value and the spending within the current effect."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from asl.core.errors import StateError
 from asl.core.values import Json
@@ -97,6 +97,14 @@ class JournaledRequests:
                 return False
         self.runtime.pending += tuple((each.key, each) for group in undecided for each in group)
         return True
+
+    def requests_of(self, key: str) -> Mapping[str, ApprovalRequest]:
+        """Return the requests of the turn of a key, by the rest of their keys."""
+        return {
+            name.removeprefix(key): asked
+            for name, asked in self.journal.requests.items()
+            if name.startswith(key + TOOL_CALL)
+        }
 
     def _is_decided(self, request: ApprovalRequest) -> bool:
         answers = self.journal.answers
