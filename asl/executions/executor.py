@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from hashlib import sha256
@@ -57,6 +57,11 @@ __all__ = ["Claim", "Executor"]
 
 class Claim(Protocol):
     """The claim of a runner on an execution."""
+
+    @property
+    def elsewhere(self) -> Collection[str]:
+        """Kinds of bindings that other runners may have, for which the execution waits."""
+        ...
 
     def prepare(self, bound: ResolvedBindings) -> ResolvedBindings:
         """Return bindings that let branches wait without a process."""
@@ -345,7 +350,10 @@ class Executor:
             journal = self.reader.journal(known)
         used = self._used_names(program, bindings, bound)
         if not begins:
-            needed = recorded["names"] if claim is None else _beside_agents(recorded["names"])
+            elsewhere = () if claim is None else claim.elsewhere
+            needed = {
+                kind: names for kind, names in recorded["names"].items() if kind not in elsewhere
+            }
             require_bindings(known.name, needed, program, bindings, bound)
             used = merge_names(recorded["names"], used)
         body = self._recorded(used, recorded["command"])
@@ -453,8 +461,3 @@ class Executor:
         if journal.checkpoint_names:
             result.checkpoints = self.reader.checkpoints(stored)
         return result
-
-
-def _beside_agents(names: Names) -> Names:
-    """Return the names without those that a runner may lack, for which the execution waits."""
-    return {kind: found for kind, found in names.items() if kind not in ("agents", "resources")}

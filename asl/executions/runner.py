@@ -52,6 +52,9 @@ REST: Final = 1.0
 class _Live:
     """One execution that runs here (protocol `asl.executions.executor.Claim`)."""
 
+    elsewhere = ("agents", "resources")
+    """Kinds of bindings that other runners may have."""
+
     def __init__(
         self, now: Callable[[], float], long: float, is_stopping: Callable[[], bool]
     ) -> None:

@@ -66,6 +66,9 @@ class WorkflowClaim:
         activities: Decides who performs activities; None for workers with a binding.
     """
 
+    elsewhere = ("agents", "resources", "mocks", "tools", "memory", "buckets")
+    """Kinds of bindings of the workers."""
+
     def __init__(
         self,
         now: Callable[[], float],

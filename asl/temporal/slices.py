@@ -293,6 +293,8 @@ def _document_of(program: Program, machine: Machine) -> dict[str, Json] | None:
         return None
     if program.budgeted or program.has_channels or program.has_hooks or program.tracks_progress:
         return None
+    if mentions(program.document.get("DefaultTools"), *_CONSENT):
+        return None
     processor: Json = program.document
     language = processor.get("QueryLanguage", "JSONPath")
     for token in tokens(machine.pointer):
@@ -306,6 +308,8 @@ def _document_of(program: Program, machine: Machine) -> dict[str, Json] | None:
     return {**around, "QueryLanguage": language, **own}
 
 
+_CONSENT: Final = ("RequireApproval", "RequireApproval.$")
+"""Fields of a tool policy by which calls wait for people."""
 _OWN_FIELDS: Final = ("StartAt", "States", "TimeoutSeconds", "Checkpointing")
 """Fields of a document that apply to its own execution."""
 

@@ -31,7 +31,7 @@ from asl.engine.frame import Frame
 from asl.engine.journal_values import read_error, write_error
 from asl.states.approval_request import ApprovalRequest
 from asl.states.effects import RequestContent
-from asl.states.errors import Suspension
+from asl.states.errors import RaisedError, Suspension
 from asl.temporal.payloads import TurnMessage, TurnOutcome
 
 __all__ = ["RemoteTurn", "WorkerTurn"]
@@ -82,11 +82,26 @@ class RemoteTurn(RecordedTurn):
             self._values = {**self._values, **found["values"]}
             for name, value in found["values"].items():
                 await self.record(name, value)
+            self._check_place()
             for name, *question in found["requests"]:
                 if name not in self._waits:
                     self._decisions.pop(name, None)
                     self._wait_for(name, self._consent(name, RequestContent(*question)))
             await self._await_decision(name for name, *_ in found["requests"])
+
+    def _check_place(self) -> None:
+        """Check that people can see the requests of the execution.
+
+        Raises:
+            RaisedError: It is an item of a slice, for whose document nothing requires consent.
+        """
+        if self.caller.runtime.current_services().map_item is not None:
+            text = (
+                f"agent {self.call.target.name!r} uses a tool for which the operator's policy "
+                "requires consent, which an item of a distributed Map cannot request: add "
+                "RequireApproval to DefaultTools of the document"
+            )
+            raise RaisedError("States.Runtime", text)
 
     def _message(self) -> TurnMessage | None:
         """Return what workers have to know of the turn, None at its start."""
