@@ -304,6 +304,98 @@ def test_variables_are_followed_back() -> None:
     assert [case["expect"]["status"] for case in cases] == ["SUCCEEDED"]
 
 
+def test_branches_of_a_selected_input_are_followed() -> None:
+    """What a branch decides by, behind `InputPath` and `Parameters`, and the selected results."""
+    rules = [{"Variable": "$.mail", "StringMatches": "*@*", "Next": "Y"}]
+    deciding = machine(
+        X={"Type": "Choice", "Choices": rules, "Default": "Z"},
+        Y={**PASS, "Parameters": {"m.$": "$.mail"}},
+        Z={"Type": "Fail", "Error": "Bad"},
+    )
+    document = machine(
+        P={
+            "Type": "Parallel",
+            "InputPath": "$.data",
+            "Parameters": {"mail.$": "$.user.email"},
+            "Branches": [deciding, machine(Q={"Type": "Task", "Agent": "A", "End": True})],
+            "ResultSelector": {"first.$": "$[0].m", "second.$": "$[1].v"},
+            "ResultPath": "$.out",
+            "Next": "C",
+        },
+        C={
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.out.second", "NumericEquals": 7, "Next": "Yes"}],
+            "Default": "No",
+        },
+        Yes=PASS,
+        No=PASS,
+    )
+    assert taken(document) == ([["P", "C", "Yes"], ["P", "C", "No"]], 0)
+
+
+@pytest.mark.parametrize(
+    ("made", "rule"),
+    [
+        ("States.StringToJson($.x)", {"Variable": "$.a.kind", "StringEquals": "k"}),
+        ("States.ArrayGetItem($.x, 2)", {"Variable": "$.a.on", "BooleanEquals": True}),
+        ("States.ArrayLength($.x)", {"Variable": "$.a", "NumericEquals": 37}),
+        ("States.MathAdd($.x, -12)", {"Variable": "$.a", "NumericGreaterThan": 99}),
+    ],
+)
+def test_functions_are_followed_back(made: str, rule: dict[str, Any]) -> None:
+    """The argument is found that gives a function the required value."""
+    document = choice(rule)
+    document["States"]["T"] = {
+        "Type": "Pass", "InputPath": "$.data", "Parameters": {"a.$": made}, "Next": "C",
+    }  # fmt: skip
+    assert taken(document) == ([["T", "C", "Yes"], ["T", "C", "No"]], 0)
+
+
+def test_predicates_of_queries_are_followed() -> None:
+    """Members that a predicate compares have the value."""
+    output = "{% $states.input.orders[status='open'][size=3].lines %}"
+    document = {**machine(P={**PASS, "Output": output}), "QueryLanguage": "JSONata"}
+    cases, missed, _ = draft_cases(asl.load(document), 10)
+    assert not missed
+    assert cases[0]["input"] == {"orders": {"status": "open", "size": 3, "lines": "text"}}
+
+
+def test_map_with_a_reader_in_a_loop() -> None:
+    """The answer of its reader repeats."""
+    reader = {"Resource": "arn:aws:states:::s3:getObject", "ReaderConfig": {"InputType": "JSON"}}
+    reader["Parameters"] = {"Bucket": "b", "Key.$": "$.key"}
+    mode = {"ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "EXPRESS"}}
+    document = machine(
+        M={
+            "Type": "Map",
+            "ItemReader": reader,
+            "ItemProcessor": {**mode, **machine(J={"Type": "Task", "Agent": "A", "End": True})},
+            "Next": "C",
+        },
+        C={
+            "Type": "Choice",
+            "Choices": [{"Variable": "$[0].more", "IsPresent": True, "Next": "M"}],
+            "Default": "End",
+        },
+        End=PASS,
+    )
+    assert taken(document) == ([["M", "C", "End"]], 1)
+
+
+def test_attempt_that_stays_in_a_loop_ends_soon() -> None:
+    """The other paths are still found."""
+    document = machine(
+        W={"Type": "Wait", "Seconds": 1, "Next": "C"},
+        C={
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.more", "IsPresent": True, "Next": "W"}],
+            "Default": "End",
+        },
+        End=PASS,
+    )
+    assert taken(document) == ([["W", "C", "End"]], 1)
+
+
 def test_draft_with_the_answer_of_a_branch() -> None:
     """What a state makes of its own result is looked for there first."""
     ask = {"Type": "Task", "Agent": "A", "End": True}

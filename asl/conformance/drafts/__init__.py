@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import asl
 from asl.conformance.case import NAME
@@ -24,6 +24,10 @@ from asl.engine.result import Result
 from asl.graphs.labels import catcher_label
 
 __all__ = ["UntakenPath", "draft_cases"]
+
+
+BOUNDS: Final = {"max_transitions": 10_000, "max_effects": 1_000}
+"""Bounds of an attempt: one that does not leave a loop ends soon."""
 
 
 class UntakenPath(NamedTuple):
@@ -50,7 +54,8 @@ def draft_cases(
         InvalidDocument: The document cannot be run.
     """
     # The name of the case's run: random values and names in the output depend on it.
-    program = replace(asl.compile(document, profile=profile), name=UNNAMED)
+    program = asl.compile(document, profile=profile)
+    program = replace(program, name=UNNAMED, profile=program.profile.with_limits(**BOUNDS))
     machine = document.composed_value
     cases: dict[str, dict[str, Json]] = {}
     missed: list[UntakenPath] = []

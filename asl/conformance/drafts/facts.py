@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from asl.core.values import Json, compact
+from asl.core.values import Json, compact, is_integer
 from asl.states import type_of
 from asl.states.base import StateType
 from asl.states.fields import FieldIndex
@@ -23,9 +23,11 @@ __all__ = [
     "facts_of_memory",
     "facts_of_pass",
     "facts_of_queries",
+    "facts_of_results",
     "facts_of_variables",
     "firmest",
     "handed_on",
+    "of_branches",
     "of_item",
     "outside",
     "place_of",
@@ -95,10 +97,17 @@ _TAKEN: Mapping[str, Json] = {
     "StringToJson": "{}",
 }
 """Sample first arguments of intrinsic functions, where they are not strings."""
+_OF_PATH = re.compile(rf"\s*States\.(\w+)\(\s*\$({_STEP}*)\s*(?:,\s*([^(),]*?)\s*)?\)\s*")
+"""A call for a path and at most one constant."""
+_INTEGER = re.compile(r"-?\d{1,9}")
+LONGEST = 100
+"""Items of an array of a required length."""
 _ALIKE = ("MathAdd", "MathSubtract", "MathMultiply", "ArrayConcat", "JsonMerge", "Merge")
 """Functions with all arguments of the type of the first."""
 _BEGUN = r"(?<![\w$])\$(states\.(?:input|result)|\w*)"
-_QUERIED = re.compile(_BEGUN + r"((?:\.[A-Za-z_]\w*|\[\d\])+)")
+_UNNAMED_PREDICATE = r"\[\s*\w+\s*=\s*(?:'[^'\]]*'|-?\d{1,15})\s*\]"
+_PREDICATE = re.compile(r"\[\s*(\w+)\s*=\s*(?:'([^'\]]*)'|(-?\d{1,15}))\s*\]")
+_QUERIED = re.compile(_BEGUN + rf"((?:\.[A-Za-z_]\w*|\[\d\]|{_UNNAMED_PREDICATE})+)")
 _READ = re.compile(_BEGUN + rf"({_STEP}+)")
 """In a path; in a query a hyphen is a minus."""
 _INPUT, _RESULT = "states.input", "states.result"
@@ -230,6 +239,10 @@ def _reads(template: Json, dynamic: bool = False) -> Iterator[tuple[str, Place, 
         for match in (_READ if dynamic else _QUERIED).finditer(text):
             sample = TEXT if dynamic else _sample(text[: match.start()], text[match.end() :])
             yield match[1], steps_of(match[2]), sample
+            for found in _PREDICATE.finditer(match[2]):
+                member, quoted, number = found.groups()
+                at = (*steps_of(match[2][: found.start()]), member)
+                yield match[1], at, quoted if number is None else int(number)
 
 
 def _sample(before: str, behind: str) -> Json:
@@ -267,6 +280,11 @@ def facts_of_answer(state: Mapping[str, Json], facts: Facts) -> tuple[Facts, Fac
     if "ResultSelector" in state:
         result = _selected(state["ResultSelector"], result)
     return result, outside(facts, place)
+
+
+def facts_of_results(facts: Facts, index: int) -> Facts:
+    """Return what one of several results must be by the facts about their array."""
+    return {at[1:]: value for at, value in facts.items() if at and at[0] == index}
 
 
 def facts_of_variables(state: Mapping[str, Json], assign: Json, variables: Facts) -> list[Facts]:
@@ -323,8 +341,24 @@ def facts_of_pass(state: Mapping[str, Json], facts: Facts) -> Facts:
     if "Result" in state:
         return outside(facts, place)
     if "Parameters" in state:
-        return outside(facts, place) | _selected(state["Parameters"], _below(facts, place))
+        selected = _selected(state["Parameters"], _below(facts, place))
+        taken = _taken_place(state)
+        return outside(facts, place) | {(*taken, *at): each for at, each in selected.items()}
     return facts
+
+
+def of_branches(state: Mapping[str, Json], facts: Facts) -> Facts:
+    """Return facts about the input of a Parallel by those about the input of its branches."""
+    given = state.get("Parameters", state.get("Arguments"))
+    if given is not None:
+        query = r"\{%\s*\$states\.input((?:\.\w+)*)\s*%\}"
+        facts = _selected(given, facts) | _source(given, facts, query)
+    return {(*_taken_place(state), *at): value for at, value in facts.items()}
+
+
+def _taken_place(state: Mapping[str, Json]) -> Place:
+    """Return the place that the `InputPath` of a state takes; the root without a plain one."""
+    return place_of(state.get("InputPath")) or ()
 
 
 def of_item(state: Mapping[str, Json], facts: Facts) -> Facts:
@@ -348,11 +382,33 @@ def of_item(state: Mapping[str, Json], facts: Facts) -> Facts:
 def _selected(template: Json, facts: Facts) -> Facts:
     """Return the facts about the data of a payload template that make those about its value."""
     found: Facts = {}
-    for at, value in facts.items():
-        source = place_of(template.get(f"{at[0]}.$")) if at and type(template) is dict else None
-        if source is not None:
-            found[(*source, *at[1:])] = value
+    for key in dict.fromkeys(at[0] for at in facts if at) if type(template) is dict else ():
+        own = _below(facts, (key,))
+        source = template.get(f"{key}.$")
+        place = place_of(source)
+        if place is not None:
+            found |= {(*place, *at): value for at, value in own.items()}
+        elif type(source) is str:
+            found |= _computed(source, own)
     return found
+
+
+def _computed(call: str, facts: Facts) -> Facts:
+    """Return facts about the first argument of an intrinsic function by those about its value."""
+    match = _OF_PATH.fullmatch(call)
+    if match is None:
+        return {}
+    name, path, argument = match.groups()
+    place, value = steps_of(path), value_of(facts)
+    if name == "StringToJson":
+        return {place: compact(value)}
+    if name == "ArrayGetItem" and argument and argument.isdecimal():
+        return {(*place, int(argument), *at): each for at, each in facts.items()}
+    if name == "ArrayLength" and is_integer(value) and 0 <= value <= LONGEST:
+        return {place: [TEXT] * value}
+    if name == "MathAdd" and argument and is_integer(value) and _INTEGER.fullmatch(argument):
+        return {place: value - int(argument)}
+    return {}
 
 
 def _source(template: Json, facts: Facts, pattern: str) -> Facts:

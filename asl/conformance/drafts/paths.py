@@ -19,9 +19,11 @@ from asl.conformance.drafts.facts import (
     facts_of_memory,
     facts_of_pass,
     facts_of_queries,
+    facts_of_results,
     facts_of_variables,
     firmest,
     handed_on,
+    of_branches,
     of_item,
     outside,
     place_of,
@@ -34,7 +36,7 @@ from asl.conformance.drafts.facts import (
 from asl.core.values import Json
 from asl.graphs.paths import first_paths
 from asl.states import type_of
-from asl.states.machines import nested_machines
+from asl.states.machines import machine_fields, nested_machines
 
 __all__ = ["DraftStep", "RunInputs", "WorkflowPath", "find_paths", "required_inputs", "tasks_of"]
 
@@ -141,11 +143,17 @@ def _asked(
         )
         inner: Facts = {}
         item: Facts = {}
+        results: Facts = {}
         answers = {} if step.by == "catch" else scripts
+        if machine_fields(type_of(state)) and step.by != "catch":
+            results, facts = facts_of_answer(state, facts)
+            results = firmest(asked, results)
         if state["Type"] == "Map":
-            item = of_item(state, _inside(state, _singly(asked), answer, items, answers))
+            one = facts_of_results(results, 0) or _singly(asked)
+            item = of_item(state, _inside(state, [one], answer, items, answers))
         elif state["Type"] == "Parallel":
-            inner = _inside(state, {}, answer, items, answers)
+            each = [facts_of_results(results, index) for index in range(len(state["Branches"]))]
+            inner = of_branches(state, _inside(state, each, answer, items, answers))
         if step.by == "catch":
             catcher = state["Catch"][step.index]
             facts = outside(facts, place_of(catcher.get("ResultPath", "$")))
@@ -173,7 +181,8 @@ def _asked(
         for task in tasks_of(step.name, state):
             scripts.setdefault(task, [{"return": answer}])
         given = firmest(read(state, [value_of(item)] if items else []), given)
-        facts = firmest(add_facts(inner, given), facts)
+        same = {at: value for at, value in given.items() if at in inner}
+        facts = firmest(firmest(add_facts(given, inner), same), facts)
         variables = firmest(variables, remain)
     return facts
 
@@ -183,11 +192,15 @@ _OF_READERS = ("States.ALL", "States.TaskFailed", "States.ItemReaderFailed")
 
 
 def _inside(
-    state: Mapping[str, Json], facts: Facts, answer: Json, items: bool, scripts: Scripts
+    state: Mapping[str, Json],
+    results: Sequence[Facts],
+    answer: Json,
+    items: bool,
+    scripts: Scripts,
 ) -> Facts:
-    """Return what the machines in a state must be given to go their first ways."""
+    """Return what the machines in a state must be given to go their first ways to the results."""
     found: Facts = {}
-    for _, machine in nested_machines(state):
+    for (_, machine), facts in zip(nested_machines(state), results, strict=False):
         for way in find_paths(machine, 1)[0]:
             found = firmest(found, _asked(machine, way, facts, answer, items, scripts))
     return found
