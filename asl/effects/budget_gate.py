@@ -122,7 +122,7 @@ class LedgerGate:
             self.ledger.settle(call, target.state, failed)
         finally:
             if call.counted:
-                self.caller.persistence.calls.record_usage(frame, call.counted)
+                self.caller.persistence.calls.record_usage(frame, call.counted, bool(call.assumed))
 
     async def _settle_held(
         self, frame: Frame, call: Reservation, target: Target, failed: bool = False

@@ -91,8 +91,8 @@ class CallPersistence(Protocol):
         """
         ...
 
-    def record_usage(self, frame: Frame, used: Amounts) -> None:
-        """Record the usage of a call."""
+    def record_usage(self, frame: Frame, used: Amounts, assumed: bool = False) -> None:
+        """Record the usage of a call; *assumed*: whether a part of it is."""
         ...
 
     def record_progress(self, frame: Frame) -> None:
@@ -306,7 +306,7 @@ class TransientCalls:
     def begin_attempt(self, call: Call, options: CallOptions) -> None:
         """Do nothing: the attempt starts now."""
 
-    def record_usage(self, frame: Frame, used: Amounts) -> None:
+    def record_usage(self, frame: Frame, used: Amounts, assumed: bool = False) -> None:
         """Do nothing."""
 
     def record_progress(self, frame: Frame) -> None:

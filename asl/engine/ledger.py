@@ -563,12 +563,19 @@ class Ledger:
             self.past_usage.learn(call.key, UNKNOWN)
         self.release(call)
 
-    def restore_tool_usage(self, frame: Spender, used: Amounts) -> None:
-        """Count usage from before this process in the account of the current visit."""
+    def restore_tool_usage(self, frame: Spender, used: Amounts, assumed: bool = False) -> None:
+        """Count usage from before this process in the account of the current visit.
+
+        Args:
+            frame: The machine.
+            used: The usage.
+            assumed: Whether a part of it is assumed.
+        """
         if frame.step.budget is not None:
             account = self._account(frame, frame.step.budget, frame.visit, False, frame.step.name)
             if not account.restored:
                 account.add(used, frame.now)
+                account.has_assumed = account.has_assumed or assumed
 
     def report(self) -> dict[str, Json]:
         """Return the spending by category, tag and attribution, and further totals of the

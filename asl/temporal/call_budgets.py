@@ -90,7 +90,8 @@ def count_used(frame: Frame, written: Json, used: Json, failed: bool) -> None:
     try:
         ledger.settle(call, frame.step.name, failed)
     finally:
-        _caller(frame).persistence.calls.record_usage(frame, call.counted)
+        calls = _caller(frame).persistence.calls
+        calls.record_usage(frame, call.counted, bool(call.assumed))
 
 
 def _ledger_of(frame: Frame) -> Ledger:

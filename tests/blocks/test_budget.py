@@ -584,3 +584,27 @@ def test_unknown_price_without_max_cost_is_no_failure() -> None:
         "States": {"A": {"Type": "Task", "Agent": "X", "End": True}},
     }
     assert asl.run(document, agents={"X": lambda parameters: {"_tokens": 9}}).ok
+
+
+@pytest.mark.parametrize("die_at", [8, 10])
+def test_what_is_assumed_of_a_call_is_said_after_a_recovery(tmp_path: Any, die_at: int) -> None:
+    """Amounts "may be" spent as long as a part of them is assumed."""
+    state = {
+        "Type": "Task",
+        "Agent": "X",
+        "TimeoutSeconds": 5,
+        "Budget": {"MaxTokens": 50},
+        "Retry": [{"ErrorEquals": ["States.Timeout"], "MaxAttempts": 3}],
+        "End": True,
+    }
+    document = {"StartAt": "A", "States": {"A": state}}
+
+    async def agent(parameters: Json, call: asl.Call) -> Json:
+        await call.sleep(100)
+
+    given: Json = {"agents": {"X": agent}, "clock": "virtual"}
+    first = asl.open_store(tmp_path / "s.db", **given)
+    lived(first, lambda: first.run(document, {}, name="e"), die_at)
+    with asl.open_store(tmp_path / "s.db", **given) as store:
+        result = store.resume("e")
+    assert result.cause == "state 'A': MaxTokens of 'A' is 50, and 50 may be spent"

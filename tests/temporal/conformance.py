@@ -77,7 +77,6 @@ GRID: Final = 0.05
 PAUSES: Final = ("ExecutionPaused", "ExecutionResumed")
 """Events of a workflow that waits for time alone."""
 EXCEPTIONS: Final[Mapping[str, str]] = {
-    r"budget/timed-out-(visit|sized)": "after a wait, messages say that assumed usage is spent",
     r"activities/function-wins|nested/(mock|handler-wins)|task-tokens/(mock|events-mock)": (
         "the workflow itself performs activities, tokens and executions: no binding replaces them"
     ),

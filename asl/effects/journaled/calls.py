@@ -84,12 +84,14 @@ class JournaledCalls:
         assert frame.progress is not None
         aside["progress"] = [frame.progress.update, list(frame.progress.reached)]
 
-    def record_usage(self, frame: Frame, used: Amounts) -> None:
-        """Record the usage of a call with its answer."""
+    def record_usage(self, frame: Frame, used: Amounts, assumed: bool = False) -> None:
+        """Record the usage of a call with its answer; *assumed*: whether a part of it is."""
         aside = log_of(frame).side_data
         assert aside is not None
         known = read_amounts(aside.get("used", {}))  # usage of nested calls
         aside["used"] = write_amounts({**known, **add_amounts(known, used)})
+        if assumed:
+            aside["assumed"] = True
 
     def recorded_value(self, key: str) -> Json:
         """Return the value recorded within the current effect, possibly by an earlier process."""

@@ -248,7 +248,7 @@ class JournaledResults:
             frame.progress = ReportedProgress(frame.visit, update, tuple(reached))
         if "used" in side_data and self.caller.budget_gate is not None:
             self.caller.budget_gate.ledger.restore_tool_usage(
-                frame, read_amounts(side_data["used"])
+                frame, read_amounts(side_data["used"]), side_data.get("assumed", False)
             )
         notes = side_data.get("notes", ())
         return [(read_time(time), event, {**details}) for time, event, details in notes]

@@ -88,7 +88,7 @@ class ToolBudgets:
             at = self.outer.at
             assumed = self.ledger.use_tool(reservation, BROKEN)
             outcome.add(assumed)
-            self.caller.persistence.calls.record_usage(at, assumed)
+            self.caller.persistence.calls.record_usage(at, assumed, bool(reservation.assumed))
 
     def end(self, reservation: Reservation | None) -> None:
         """Count the end of a tool call."""
