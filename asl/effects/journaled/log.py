@@ -49,8 +49,9 @@ class MachineLog:
     committing = False
     """Whether that call waits for the commit of earlier entries."""
     side_data: dict[str, Any] | None = None
-    """Data that the current effect has recorded besides its answer: `notes`, `used`, `assumed`, `progress`,
-    unshown text, the number of `advanced` records, and its start (`began`)."""
+    """Data that the current effect has recorded besides its answer: `notes`, `used` amounts and
+    whether a part is `assumed`, `progress`, unshown text, the number of `advanced` records, and its
+    start (`began`)."""
     attempt: tuple[int, int, float] | None = None
     """Visit and retries of the last call that may be repeated, and its start."""
     pending_events: Sequence[Record] = ()
