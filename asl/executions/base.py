@@ -53,6 +53,9 @@ class StoreBase:
         """The reader of documents, inputs and histories."""
         return self._reader
 
+    def refresh_map_run(self, arn: str) -> None:
+        """Do nothing: this store holds the Map Runs that it lists."""
+
     @property
     def map_runs(self) -> MapRuns:
         """The Map Runs that run in this process."""

@@ -30,6 +30,7 @@ def _find(service: StatesService, arn: str) -> Resource:
         ServiceError: ResourceNotFound or InvalidArn.
     """
     parse_arn(arn, MAP_RUN)
+    service.store.refresh_map_run(arn)
     found = find_resource(service.store.session, arn)
     if found is None:
         raise ServiceError("ResourceNotFound", f"Resource not found: '{arn}'")
@@ -117,6 +118,11 @@ async def update_map_run(
             "Must specify at least one of: maxConcurrency, toleratedFailureCount, or "
             "toleratedFailurePercentage",
             "MISSING_REQUIRED_PARAMETER",
+        )
+    if service.store.runs_elsewhere:
+        raise validation_error(
+            "The limits of a Map Run on Temporal cannot be changed",
+            "CANNOT_UPDATE_COMPLETED_MAP_RUN",
         )
     if _status(service, run) != "RUNNING":
         raise validation_error("Map Run has already completed", "CANNOT_UPDATE_COMPLETED_MAP_RUN")

@@ -123,6 +123,8 @@ class StartMessage(TypedDict):
     """The registered state machine that it belongs to."""
     content: NotRequired[str]
     """A packed execution to continue, instead of the others."""
+    map_runs: NotRequired[str]
+    """Its packed Map Runs, as rows without children."""
 
 
 class TurnMessage(TypedDict):

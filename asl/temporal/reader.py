@@ -49,11 +49,20 @@ class TemporalReader(ExecutionReader):
     Args:
         sessions: The store in memory that holds the copies.
         client: The client.
+        put_map_runs: Puts the Map Runs of an execution into the store.
     """
 
-    def __init__(self, sessions: ThreadSessions, client: TemporalClient) -> None:
+    def __init__(
+        self,
+        sessions: ThreadSessions,
+        client: TemporalClient,
+        put_map_runs: Callable[[list[Json]], None],
+    ) -> None:
         super().__init__(sessions, WallClock().now)
         self.client = client
+        self._put_map_runs = put_map_runs
+        self._map_runs: dict[str, list[Json]] = {}
+        """Rows of the Map Runs of each copy, by name."""
         self._versions: dict[str, tuple[str, int]] = {}
         """Run and length of the history of each copy, by name."""
         self._runs: dict[str, Json] = {}
@@ -164,8 +173,15 @@ class TemporalReader(ExecutionReader):
                 lines = [self._ended_run(name, run) for run in earlier]
                 lines.append(self._read(name, found.run_id))
                 self._replace(name, lines[0] if len(lines) == 1 else joined_history(lines), found)
+                self._put_map_runs(self._map_runs[name])
                 self._versions[name] = version
         return found
+
+    def map_runs(self, name: str) -> list[Json]:
+        """Return the rows of the Map Runs of a copy, without children."""
+        return [
+            [*fields, {**body, "children": []}] for *fields, body in self._map_runs.get(name, [])
+        ]
 
     def version(self, name: str) -> tuple[str, int] | None:
         """Return a value that changes with each new copy of an execution."""
@@ -194,10 +210,13 @@ class TemporalReader(ExecutionReader):
     def _read(self, name: str, run: str) -> Json:
         state = self.client.read_state(name, run)
         if state.packed is not None:
-            return unpack(state.packed)
-        assert state.history is not None
-        converter = self.client.raw.data_converter
-        return self.client.run(replayed_execution(state.history, converter))
+            content = unpack(state.packed)
+        else:
+            assert state.history is not None
+            converter = self.client.raw.data_converter
+            content = self.client.run(replayed_execution(state.history, converter))
+        self._map_runs[name] = content.pop("mapRuns", [])  # those of the latest run, read last
+        return content
 
     def _replace(self, name: str, content: Json, found: WorkflowExecutionDescription) -> None:
         """Put another copy in the place of the present one."""

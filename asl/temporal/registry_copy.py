@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import sha256
 
-from asl.core.values import compact
+from asl.core.values import Json, compact
+from asl.executions.map_runs import MAP_RUN
 from asl.stores.audit import AuditEntry
 from asl.stores.memory import MemoryBackend
 from asl.stores.tables import AUDIT, BLOB, DOCUMENT, LARGE, RESOURCE
@@ -26,11 +27,19 @@ class RegistryCopy(MemoryBackend):
                 documents.put((key,), (key, text.encode()))
             if changes["whole"]:
                 for former in [*resources.keys]:
-                    resources.put(former, None)
+                    if resources.by_key[former][1] != MAP_RUN:
+                        resources.put(former, None)
             for row in changes["resources"]:
                 stored = None if row[4] is None else (*row[:4], self._packed(row[4]))
                 resources.put((row[0],), stored)
             self._shared.version += bool(changes["resources"])
+
+    def put_map_runs(self, runs: Iterable[Json]) -> None:
+        """Put the Map Runs of an execution, which are no resources of the registry."""
+        resources = self._shared.rows[RESOURCE]
+        with self._shared.lock:
+            for *fields, body in runs:
+                resources.put((fields[0],), (*fields, self._packed(compact(body))))
 
     def put_entries(self, entries: Iterable[AuditEntry]) -> None:
         """Put the entries of the audit log in the place of the present ones."""

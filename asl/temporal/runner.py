@@ -24,7 +24,7 @@ GRACE: Final = 10.0
 """Seconds that calls have to end by default."""
 CALLED: Final = (
     *("agents", "resources", "mocks", "tools", "aws"),
-    *("memory", "buckets", "sinks", "notify", "checkpoints"),
+    *("memory", "buckets", "sinks", "notify"),
 )
 """Bindings of calls, and of the services that workers perform."""
 

@@ -139,6 +139,8 @@ class WorkflowStarter:
         given = {**(former or {}), **self._given(program, bindings)}
         message = StartMessage(content=pack(content), bindings=compact(given))
         again = briefs is not None
+        if again and (runs := self._reader.map_runs(name)):
+            message["map_runs"] = pack(runs)
         if not self._client.start(name, message, memo_of(stored), again=again):
             self._reader.forget(name)
             raise ExecutionExists(f"the execution {name!r} runs already")

@@ -32,12 +32,14 @@ from asl.program import Program
 from asl.stores.errors import StoreError
 from asl.stores.executions import (
     ENDED,
+    LARGEST_NUMBER,
     ExecutionFilter,
     StoredExecution,
     find_execution,
     top_of,
 )
 from asl.stores.pools import StoredBudget
+from asl.stores.resources import find_resource
 from asl.stores.session import ThreadSessions
 from asl.stores.transfer import export_executions, import_execution
 from asl.temporal.addresses import parse_address
@@ -66,6 +68,8 @@ from asl.temporal.workflow_store import execution_number
 __all__ = ["TemporalStore"]
 
 T = TypeVar("T")
+SEARCHED: Final = 100
+"""Maximum number of executions that are searched for a Map Run."""
 EXPORTED: Final = 1_000_000
 """Maximum number of exported executions."""
 
@@ -98,7 +102,7 @@ class TemporalStore(Store):
         backend = RegistryBackend(self.client)
         sessions = ThreadSessions(backend)
         StoreBase.__init__(self, sessions, WallClock(), bindings)
-        self._reader = self._remote = TemporalReader(sessions, self.client)
+        self._reader = self._remote = TemporalReader(sessions, self.client, backend.put_map_runs)
         self._executor = Executor(self._reader, self.clock)
         self._driver = _LoopDriver(self.clock)
         self._registry = backend.registry
@@ -253,6 +257,18 @@ class TemporalStore(Store):
     ) -> list[StoredExecution]:
         """Return a page of the executions of a state machine; see `asl.Store.executions_of`."""
         return self._list.of_machine(machine, statuses, before, limit)
+
+    def refresh_map_run(self, arn: str) -> None:
+        """Copy the execution of a Map Run, if it is among the latest of its state machine."""
+        known = find_resource(self.session, arn)
+        if known is not None:
+            self.get(known.owner)
+            return
+        machine = arn.replace(":mapRun:", ":stateMachine:", 1).partition("/")[0]
+        for each in self.executions_of(machine, [], LARGEST_NUMBER - 1, SEARCHED):
+            self.get(each.name)
+            if find_resource(self.session, arn) is not None:
+                return
 
     def position(self, name: str) -> int:
         """Return the position of an execution in lists, for `before`."""

@@ -47,6 +47,8 @@ from asl.temporal.workflow_store import SHORTEST, WorkflowClock, WorkflowStore
 
 __all__ = ["ExecutionWorkflow"]
 
+CHILDREN: Final = 1000
+"""Number of the latest children of a Map Run that readers see."""
 LONG: Final = 60.0
 """Seconds from which on lists show a waiting execution as paused, which costs two events."""
 
@@ -198,7 +200,10 @@ class ExecutionWorkflow:
         content = pack(self.store.brief_export(self.name))
         try:
             check_length(content, "the execution, to continue it in a new run,")
-            continue_in_new_run(StartMessage(content=content, bindings=self._given))
+            message = StartMessage(content=content, bindings=self._given)
+            if runs := self.store.map_runs_of(self.name, 0):
+                message["map_runs"] = pack(runs)
+            continue_in_new_run(message)
         except StateError as error:
             self.store.executor.fail(self.name, error.name, error.cause)
             result = self.store.result(self.name)
@@ -282,8 +287,10 @@ class ExecutionWorkflow:
         return pack(self.content())
 
     def content(self) -> Json:
-        """Return the exported execution."""
+        """Return the exported execution, and its Map Runs as `mapRuns`."""
         (content,) = self.store.export([self.name])
+        if runs := self.store.map_runs_of(self.name, CHILDREN):
+            content["mapRuns"] = runs
         return content
 
 

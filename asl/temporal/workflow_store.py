@@ -22,12 +22,14 @@ from asl.executions.base import StoreBase
 from asl.executions.execution_reader import ExecutionReader
 from asl.executions.execution_start import ExecutionStart
 from asl.executions.executor import Executor
+from asl.executions.map_runs import MAP_RUN
 from asl.executions.store import Store
 from asl.program import Program
 from asl.stores.deletion import delete_executions
 from asl.stores.executions import ENDED, ExecutionOrigin, StoredExecution, numbers_below
 from asl.stores.memory import MemoryBackend, MemoryConnection
 from asl.stores.pools import ReleasableBudgets
+from asl.stores.resources import Resource, list_resources, put_resource
 from asl.stores.session import Session, ThreadSessions
 from asl.stores.transfer import with_briefs
 from asl.temporal.payloads import StartMessage, unpack
@@ -141,6 +143,18 @@ class WorkflowStore(Store):
         journals = [self.reader.journal(each) for each in (self.get(name), *self.descendants(name))]
         return with_briefs(line, {each.number: (each.steps, each.brief()) for each in journals})
 
+    def map_runs_of(self, name: str, children: int) -> list[Json]:
+        """Return the rows of the Map Runs of an execution.
+
+        Args:
+            name: Name of the execution.
+            children: Maximum number of children of each, the latest ones.
+        """
+        return [
+            [*run[:4], {**run.body, "children": run.body["children"][::-1][:children][::-1]}]
+            for run in list_resources(self.session, MAP_RUN, name)
+        ]
+
     def independent(self, name: str) -> list[StoredExecution]:
         """Return the executions that are not part of the one of a name."""
         return [each for each in self.executions() if each.name != name]
@@ -182,6 +196,8 @@ class WorkflowStore(Store):
         self._executor.command = start.get("command")
         if "content" in start:
             self.import_execution(unpack(start["content"]))
+            for row in unpack(start["map_runs"]) if "map_runs" in start else ():
+                put_resource(self.session, Resource(*row))
             return
         program = compile_workflow(
             unpack(start["document"]), resolve_profile(start["profile"]), start["workflow"]

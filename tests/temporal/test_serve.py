@@ -17,6 +17,7 @@ from asl.executions.store import Store
 from asl.server.access.control import AccessSettings
 from asl.server.application import ServerApplication, projects_of
 from asl.service.arns import RequestScope
+from asl.service.errors import ServiceError
 from asl.service.http import AwsEndpoint
 from asl.service.operations import perform
 from asl.service.server import serving
@@ -226,6 +227,28 @@ def test_rest_and_pages(worker: list[str], url: str) -> None:
         assert "ExecutionSucceeded" in events
         for name in ("/ui/", "/ui/costs", "/ui/documents/Ship", "/metrics", "/readyz"):
             assert web.get(name).status_code == 200, name
+
+
+def test_map_runs(worker: list[str], url: str, address: str) -> None:
+    """They are read from the execution, also by a server that has not seen it."""
+    aws = aws_client(url)
+    each = json.loads(task("arn:aws:lambda:us-east-1:123456789012:function:work"))
+    each["ProcessorConfig"] = {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
+    state = {"Type": "Map", "ItemsPath": "$", "ItemProcessor": each, "End": True}
+    definition = json.dumps({"StartAt": "Each", "States": {"Each": state}})
+    machine = aws.create_state_machine(name="M", definition=definition, roleArn=ROLE)
+    started = aws.start_execution(stateMachineArn=machine["stateMachineArn"], input="[1, 2, 3]")
+    until(lambda: ended(aws, started["executionArn"]))
+    (run,) = aws.list_map_runs(executionArn=started["executionArn"])["mapRuns"]
+    with asl.open_store(address) as other:
+        service = StatesService(other, "aws")
+        found = request(service, "DescribeMapRun", mapRunArn=run["mapRunArn"])
+        refused = {"mapRunArn": run["mapRunArn"], "maxConcurrency": 2}
+        with pytest.raises(ServiceError, match="cannot be changed"):
+            request(service, "UpdateMapRun", **refused)
+    assert (found["status"], found["itemCounts"]["succeeded"]) == ("SUCCEEDED", 3)
+    children = aws.list_executions(mapRunArn=run["mapRunArn"])["executions"]
+    assert [child["status"] for child in children] == ["SUCCEEDED"] * 3
 
 
 def test_tasks_of_activities(worker: list[str], url: str) -> None:
