@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from inspect import isawaitable
 from typing import Any, Final, cast
@@ -68,6 +68,7 @@ from asl.temporal.payloads import (
     NoticeMessage,
     ObjectMessage,
     TargetMessage,
+    unpack_call,
 )
 from asl.temporal.sizes import check_size
 from asl.temporal.token_sender import send_token_answer
@@ -123,10 +124,11 @@ class AgentActivities:
         Raises:
             ApplicationError: It failed; the type is the name of the error, or `BindingMissing`.
         """
-        message: CallMessage = json.loads(text)
-        self.check_binding(message)
-        async with _beating():
-            outcome = _outcome(await self.perform(message), message["name"])
+        message = unpack_call(text)
+        bound = self._bind(message)
+        self.check_binding(message, bound)
+        with _beating():
+            outcome = _outcome(await self.perform(message, bound), message["name"])
         if "error" in outcome:
             raise _failure(outcome)
         return compact(outcome)
@@ -138,7 +140,8 @@ class AgentActivities:
         Raises:
             ApplicationError: It has no binding.
         """
-        self.check_binding(json.loads(text))
+        message = unpack_call(text)
+        self.check_binding(message, self._bind(message))
 
     @activity.defn(name=BOUND)
     async def is_bound(self, text: str) -> bool:
@@ -153,7 +156,7 @@ class AgentActivities:
             return False
         return True
 
-    def check_binding(self, message: CallMessage) -> None:
+    def check_binding(self, message: CallMessage, bound: ResolvedBindings) -> None:
         """Check that this worker can perform a call.
 
         Raises:
@@ -162,7 +165,7 @@ class AgentActivities:
         if message["optional"]:
             return
         try:
-            self._bind(message).find(read_target(message))
+            bound.find(read_target(message))
         except StateError as error:
             if error.name == "States.AgentNotFound":
                 raise ApplicationError(
@@ -170,27 +173,21 @@ class AgentActivities:
                 ) from None
             raise _failure_of(error) from None
 
-    async def perform(self, message: CallMessage) -> Result:
+    async def perform(self, message: CallMessage, bound: ResolvedBindings) -> Result:
         """Return the result of the execution of a call."""
         if self._budgets is None:
-            return await self.execution(message, self._clock, in_event_loop=True)
+            return await self.execution(message, bound, self._clock, in_event_loop=True)
         counts = CallCounts(self._budgets.client, activity.info().workflow_id or "")
+        bound.services.shared_budgets = counts
         try:
-            return await self.execution(message, self._clock, in_event_loop=True, counts=counts)
+            return await self.execution(message, bound, self._clock, in_event_loop=True)
         finally:
             await counts.close()
 
     def execution(
-        self,
-        message: CallMessage,
-        clock: Clock,
-        *,
-        in_event_loop: bool,
-        counts: CallCounts | None = None,
+        self, message: CallMessage, bound: ResolvedBindings, clock: Clock, *, in_event_loop: bool
     ) -> Coroutine[Any, Any, Result]:
         """Return an execution of the call alone, to be awaited or driven."""
-        bound = self._bind(message)
-        bound.services.shared_budgets = counts
         return execute(
             _program_of(message),
             message,
@@ -383,14 +380,22 @@ def _failure(outcome: CallOutcome) -> ApplicationError:
     )
 
 
-@asynccontextmanager
-async def _beating() -> AsyncIterator[None]:
+@contextmanager
+def _beating() -> Iterator[None]:
     """Tell the server regularly that the call goes on.
 
     Raises:
         ApplicationError: The workflow has ended meanwhile: no failure for the log.
     """
-    beat = asyncio.create_task(_beat())
+    loop = asyncio.get_running_loop()
+    planned: asyncio.TimerHandle
+
+    def beat() -> None:
+        nonlocal planned
+        activity.heartbeat()
+        planned = loop.call_later(BEAT, beat)
+
+    planned = loop.call_later(BEAT, beat)
     try:
         yield
     except asyncio.CancelledError:
@@ -400,15 +405,7 @@ async def _beating() -> AsyncIterator[None]:
         ended = "the execution has ended"
         raise ApplicationError(ended, category=ApplicationErrorCategory.BENIGN) from None
     finally:
-        beat.cancel()
-        with suppress(asyncio.CancelledError):
-            await beat
-
-
-async def _beat() -> None:
-    while True:
-        activity.heartbeat()
-        await asyncio.sleep(BEAT)
+        planned.cancel()
 
 
 def _outcome(result: Result, name: str) -> CallOutcome:

@@ -102,10 +102,9 @@ def write_call(target: Target, payload: Json, call: Call) -> CallMessage:
         optional=target.optional,
         payload=payload,
         options=_write_options(call.options, frame.now),
-        path=frame.path,
         key=frame.visit_key,
         retries=frame.retries,
-        token=frame.token,
+        redrives=execution.redrives,
         entered=frame.entered,
         progress=_write_progress(frame),
         rights=write_levels(rights),
@@ -221,6 +220,7 @@ def identity_of_call(message: CallMessage, read_hooks: ReadHooks) -> Identity:
         workflow_id=message["workflow"],
         express=message["express"],
         requestor=message["requestor"],
+        redrives=message["redrives"],
         rights=read_levels(message["rights"], read_hooks),
     )
 
@@ -265,7 +265,6 @@ class RemoteFrame(Frame):
 
     path = ""
     visit_key = ""
-    token = ""
     retries = 0
     scopes = []  # never changed
     budget: Mapping[str, dict[str, Json]]
@@ -275,9 +274,9 @@ class RemoteFrame(Frame):
     def begin(self, frame: Frame, message: CallMessage) -> Self:
         """Set the attributes of a call that the execution *frame* performs, and return it."""
         self.init(frame.execution, frame.effects, frame.step, None, frame.now)
-        self.path, self.visit_key = message["path"], message["key"]
-        self.token, self.retries = message["token"], message["retries"]
-        self.entered, self.budget, self.reports = message["entered"], message["budget"], []
+        self.visit_key, self.path = message["key"], message["key"].rpartition("/")[0]
+        self.retries, self.entered = message["retries"], message["entered"]
+        self.budget, self.reports = message["budget"], []
         self.turn = WorkerTurn(message.get("turn"))
         if (progress := message["progress"]) is not None:
             self.progress = ReportedProgress(self.visit, progress[0], tuple(progress[1]))
@@ -297,7 +296,7 @@ class RemoteFrame(Frame):
 
     def remaining_budgets(self) -> dict[str, dict[str, Json]]:
         """Return the remaining amounts of limits at the start of the call."""
-        return dict(self.budget)
+        return {name: dict(each) for name, each in self.budget.items()}
 
     async def outcome(self, target: Target, payload: Json, options: CallOptions | None) -> Json:
         """Call the agent; its failure is data."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from typing import Final, NotRequired, TypedDict
+from collections.abc import Mapping
+from typing import Final, NotRequired, TypedDict, cast
 
 from asl.core.values import Json, compact
 from asl.executions.execution_start import ExecutionStart
@@ -48,8 +49,10 @@ __all__ = [
     "TargetMessage",
     "TokenMessage",
     "pack",
+    "pack_call",
     "start_message",
     "unpack",
+    "unpack_call",
 ]
 
 EXECUTION: Final = "asl.Execution"
@@ -152,7 +155,7 @@ class TurnOutcome(TypedDict):
 
 
 class CallMessage(TypedDict):
-    """Input of the activity that calls an agent."""
+    """Input of the activity that calls an agent; its text omits `USUAL` values."""
 
     kind: str
     """`agent` or `resource`."""
@@ -165,12 +168,10 @@ class CallMessage(TypedDict):
     payload: Json
     options: dict[str, Json]
     """Limits of the state and values of its blocks; empty for neither."""
-    path: str
-    """Path of the calling machine."""
     key: str
     """Key of the visit."""
     retries: int
-    token: str
+    redrives: int
     entered: float
     """Time at which the state was entered."""
     progress: Json
@@ -202,6 +203,30 @@ class TargetMessage(TypedDict):
     kind: str
     name: str
     state: str
+
+
+USUAL: Final[Mapping[str, Json]] = {
+    "kind": "agent",
+    "helper": False,
+    "optional": False,
+    "options": {},
+    "retries": 0,
+    "redrives": 0,
+    "progress": None,
+    "rights": [],
+    "budget": {"workflow": {}, "state": {}},
+    "tracking": [0.0, False],
+    "ledger": None,
+    "document": {},
+    "profile": "default",
+    "express": False,
+    "requestor": None,
+}
+"""Values that most calls have.
+
+Texts of calls are short for the server: beyond 1 KB for each of 500 calls that begin together, its
+cache of events is full, and it reads all of them again for each call.
+"""
 
 
 class MemoryMessage(TypedDict):
@@ -347,6 +372,16 @@ def start_message(
         bindings=compact(bindings or {}),
         origin=[*new.origin],
     )
+
+
+def pack_call(message: CallMessage) -> str:
+    """Return a call as JSON text, without the usual values."""
+    return compact({name: each for name, each in message.items() if USUAL.get(name, ...) != each})
+
+
+def unpack_call(text: str) -> CallMessage:
+    """Return the call of a JSON text."""
+    return cast("CallMessage", {**USUAL, **json.loads(text)})
 
 
 def pack(value: Json) -> str:

@@ -45,7 +45,6 @@ from asl.temporal.payloads import (
     NOTIFY,
     OBJECT,
     SEND,
-    CallMessage,
     ForeignTokenMessage,
     MemoryMessage,
     NoticeMessage,
@@ -53,6 +52,7 @@ from asl.temporal.payloads import (
     TokenMessage,
     TurnMessage,
     TurnOutcome,
+    pack_call,
 )
 from asl.temporal.sizes import MAX_SIZE, check_length
 from asl.temporal.turns import RemoteTurn
@@ -153,21 +153,23 @@ class RemoteAgent(Agent):
         if call.options is not None and call.options.start is None:
             call.options.start = call.performer.now()  # further calls of the attempt have the rest
         answer: Json = None
+        timeout = None if call.options is None else call.options.timeout
 
         async def perform(known: TurnMessage | None) -> TurnOutcome | None:
             nonlocal answer
             message = write_call(self._target, payload, call)
             if known is not None:
                 message["turn"] = known
-            check_length(compact(message), f"the input of {self._target.name!r}")
-            outcome = await self._outcome(message)
+            text = pack_call(message)
+            check_length(text, f"the input of {self._target.name!r}")
+            outcome = await self._outcome(text, timeout)
             answer = apply_outcome(outcome, call)
             return outcome.get("turn")
 
         await RemoteTurn(cast("AgentCaller", call.performer), call).run(perform)
         return answer
 
-    async def _outcome(self, message: CallMessage) -> CallOutcome:
+    async def _outcome(self, text: str, timeout: float | None) -> CallOutcome:
         """Return the outcome of a call once a worker has performed it.
 
         Raises:
@@ -178,23 +180,22 @@ class RemoteAgent(Agent):
         while True:
             try:
                 async with self._gate:
-                    outcome = json.loads(await self._performed(message))
+                    outcome = json.loads(await self._performed(text, timeout))
                 return outcome
             except ActivityError as error:
                 cause = error.cause
                 if isinstance(cause, ApplicationError) and cause.type == MISSING:
-                    await self._await_binding(message)
+                    await self._await_binding(text)
                 elif isinstance(cause, ApplicationError) and cause.details:
                     outcome = json.loads(cause.details[0])
                     return outcome
                 else:
                     raise _lost(error, self._target) from None
 
-    async def _performed(self, message: CallMessage) -> str:
-        timeout = message["options"].get("timeout")
+    async def _performed(self, text: str, timeout: float | None) -> str:
         outcome: str = await _execute(
             CALL,
-            compact(message),
+            text,
             task_queue=self._queue,
             start_to_close_timeout=(
                 LONGEST if timeout is None else timedelta(seconds=timeout + GRACE)
@@ -208,11 +209,11 @@ class RemoteAgent(Agent):
         )
         return outcome
 
-    async def _await_binding(self, message: CallMessage) -> None:
+    async def _await_binding(self, text: str) -> None:
         """Return when a worker has the binding of a call; the server looks for it."""
         await _execute(
             BINDING,
-            compact(message),
+            text,
             task_queue=self._queue,
             start_to_close_timeout=LOOK,
             retry_policy=RetryPolicy(maximum_interval=LATEST),

@@ -31,6 +31,7 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, Worker
 
 import asl
 from asl.agents.scripted import ScriptedAgent
+from asl.bindings import ResolvedBindings
 from asl.conformance import Case, CaseResult, judge
 from asl.conformance.case import CHECK_FACTS, NAME
 from asl.conformance.local import _Broken, _called, _facts, _refused, _taking, _written
@@ -240,20 +241,21 @@ class Calls(AgentActivities):
             "sinks": {"*": _taking(self.sent)},
         }
 
-    def check_binding(self, message: CallMessage) -> None:
+    def check_binding(self, message: CallMessage, bound: ResolvedBindings) -> None:
         """Let the call fail, as it does without a store."""
 
     def has_binding(self, message: TargetMessage) -> bool:
         """Let the call fail, as above."""
         return True
 
-    async def perform(self, message: CallMessage) -> Result:
+    async def perform(self, message: CallMessage, bound: ResolvedBindings) -> Result:
         """Run the call, then let the server's time pass."""
         clock = VirtualClock(CURRENT[-1].flows[0].store.clock.latest)
         clock.budgets = self._budgets  # type: ignore[attr-defined]  # as calls of one clock
 
         def run() -> Result:
-            return Driver(clock).drive(self.execution(message, clock, in_event_loop=False))
+            execution = self.execution(message, bound, clock, in_event_loop=False)
+            return Driver(clock).drive(execution)
 
         result = await asyncio.to_thread(run)
         if clock.elapsed:  # a request that is cancelled would stop the server's time

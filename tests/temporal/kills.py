@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import signal
 import socket
@@ -32,7 +31,7 @@ from temporalio.service import RPCError
 from asl.core.values import Json
 from asl.temporal.addresses import TemporalAddress
 from asl.temporal.budget_client import BudgetClient
-from asl.temporal.payloads import CALL
+from asl.temporal.payloads import CALL, unpack_call
 from asl.temporal.worker import connect
 from tests.temporal.servers import QUEUE, Server, find_binary, run
 
@@ -230,7 +229,7 @@ async def answers_twice(server: Server, name: str) -> list[str]:
                 scheduled = event.activity_task_scheduled_event_attributes
                 if scheduled.activity_type.name != CALL:
                     continue
-                message = json.loads(converter.from_payloads(scheduled.input.payloads)[0])
+                message = unpack_call(converter.from_payloads(scheduled.input.payloads)[0])
                 calls[event.event_id] = f"{message['key']} {message['retries']}"
             elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
                 done = event.activity_task_completed_event_attributes

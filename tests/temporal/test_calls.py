@@ -36,6 +36,34 @@ async def error_of(handle: WorkflowHandle[Any, Any]) -> str | None:
     return caught.value.cause.type
 
 
+def test_call_has_the_token_of_its_state_and_a_short_message() -> None:
+    tokens = list[str]()
+
+    def compare(data: Any, call: asl.Call) -> bool:
+        tokens.append(call.token)
+        if len(tokens) == 1:
+            raise asl.StateError("Again")
+        return bool(data == call.token)
+
+    again = [{"ErrorEquals": ["Again"], "IntervalSeconds": 0, "MaxAttempts": 1}]
+    state = {"Type": "Task", "Agent": "compare", "InputPath": "$$.Task.Token", "Retry": again}
+    inner = {"StartAt": "a/b", "States": {"a/b": {**state, "End": True}}}
+    each = {"Type": "Map", "ItemProcessor": inner, "End": True}
+
+    async def scene() -> None:
+        async with development({"compare": compare}) as server:
+            handle = await server.start({"StartAt": "Each", "States": {"Each": each}}, [1, 2])
+            assert await handle.result() == [True, True]
+            events = (await handle.fetch_history()).events
+            calls = [each.activity_task_scheduled_event_attributes.input for each in events]
+            sizes = [len(call.payloads[0].data) for call in calls if call.payloads]
+            assert len(sizes) == 3
+            assert max(sizes) < 400  # 500 of them fit into the server's cache of events
+
+    run(scene())
+    assert len(set(tokens)) == 3
+
+
 def test_limits_end_calls() -> None:
     ended = list[str]()
 
