@@ -1193,6 +1193,30 @@ def test_a_placeholder_alone_is_a_text() -> None:
     assert made["States"]["s"]["Arguments"] == {"task": "{% '' & $states.input.list %}"}
 
 
+def test_placeholder_alone_without_a_value_is_an_empty_text() -> None:
+    """Its value may be an answer's member or a key of the input: no text may be missing."""
+    states = [
+        {"id": "s", "assistant_id": "a", "task": "List", "next": {"state_id": "t"}},
+        {"id": "t", "assistant_id": "a", "task": "{{a.b}}", "next": {"state_id": "end"}},
+    ]
+    flow = {"assistants": [{"id": "a", "system_prompt": "You help."}], "states": states}
+    made = asl.convert(load(flow, dialect="codemie"), "amazon").document
+    tasks: list[str] = []
+
+    def answer(parameters: dict[str, str]) -> str:
+        tasks.append(parameters["task"])
+        return "done"
+
+    assert asl.run(made, {}, resources={made["States"]["s"]["Resource"]: answer}).ok
+    assert tasks == ["List", ""]
+
+
+def test_blueprint_without_steps_reports_where_its_input_is() -> None:
+    blueprint = load({"version": "0.1", "steps": []}, dialect="flujo")
+    losses = asl.convert(blueprint, "amazon").losses
+    assert [each.pointer for each in losses if each.code == "L-INPUT"] == ["/steps"]
+
+
 def test_a_step_may_be_called_as_nothing_is() -> None:
     """What stands for an output that may not be there is no name of a step."""
     body = [{"name": "a"}]

@@ -28,12 +28,10 @@ def meaning_losses(document: Document) -> Iterator[Finding]:
         A loss for each cause and place in the blueprint.
     """
     blueprint = Blueprint(document.value["Metadata"][METADATA]["blueprint"])
-    if not blueprint.steps:
-        return
+    place = blueprint.steps[0].pointer if blueprint.steps else "/steps"
     message = "the input is the field $.input, next to the fields of the context"
     hint = 'give the input as {"input": ..., and the fields of the context}'
-    yield Finding("L-INPUT", message, blueprint.steps[0].pointer, hint)
-    place = blueprint.steps[0].pointer
+    yield Finding("L-INPUT", message, place, hint)
     message = "an agent gets its input, without the context"
     yield Finding("L-SHARED", message, place, "put what it needs into its input")
     message = "a run results in its last output, without the context"

@@ -412,11 +412,17 @@ def _wrap(text: str, own: int, level: int) -> str:
 
 
 def _text(parts: tuple[Term, ...], level: int) -> str:
-    if len(parts) == 1 and isinstance(parts[0], DataPath):  # a missing value is an empty text
+    if len(parts) == 1 and _may_be_missing(parts[0]):  # a missing value is an empty text
         return _wrap(f"'' & {_print(parts[0], _ADD + 1)}", _ADD, level)
     if len(parts) == 1:
         return f"$string({_print(parts[0], 0)})"
     return _wrap(" & ".join(_print(each, _ADD + 1) for each in parts), _ADD, level)
+
+
+def _may_be_missing(term: Term | None) -> bool:
+    if isinstance(term, Choose):
+        return _may_be_missing(term.then) or _may_be_missing(term.otherwise)
+    return term is None or isinstance(term, DataPath)
 
 
 def _comparison(term: Comparison, level: int) -> str:
