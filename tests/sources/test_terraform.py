@@ -339,6 +339,35 @@ def test_files_of_a_folder_are_one_module(tmp_path: Path) -> None:
     assert result(document) == ["text", "e", {"a": ["e"]}, "from tfvars"]
 
 
+def test_fileset_makes_state_machines(tmp_path: Path) -> None:
+    """One for each file of a folder; a definition that it reads is checked as used there."""
+    (tmp_path / "flows").mkdir()
+    for name in ("b", "a"):
+        text = json.dumps(MACHINE).replace("true", 'true, "Result": "${self}"')
+        (tmp_path / "flows" / f"{name}.asl.json").write_text(text)
+    (tmp_path / "main.tf").write_text("""
+resource "aws_sfn_state_machine" "flow" {
+  for_each   = fileset("${path.module}/flows", "*.asl.json")
+  definition = templatefile("${path.module}/flows/${each.value}", { self = each.key })
+}
+""")
+    found = load_each(tmp_path / "main.tf")
+    names = [each.resource for each in found if isinstance(each, asl.Document)]
+    assert names == ['flow["a.asl.json"]', 'flow["b.asl.json"]']
+    document = asl.load(tmp_path / "main.tf", resource=names[1])
+    assert result(document) == "b.asl.json"
+
+
+@pytest.mark.parametrize("over", ['jsondecode(file("gone.json"))', 'fileset("flows", "../*")'])
+def test_fault_in_for_each_leaves_the_other_state_machines(tmp_path: Path, over: str) -> None:
+    """Only the state machine of the block cannot be read."""
+    block = 'resource "aws_sfn_state_machine" "many" {\n  for_each = OVER\n  definition = "{}"\n}\n'
+    (tmp_path / "main.tf").write_text(written("1", block.replace("OVER", over)))
+    assert result(asl.load(tmp_path / "main.tf", resource="flow")) == 1
+    with pytest.raises(asl.InvalidDocument, match=r"gone\.json|fileset"):
+        asl.load(tmp_path / "main.tf", resource="many")
+
+
 def test_fileexists(tmp_path: Path) -> None:
     """`fileexists` looks beside the file that asks."""
     (tmp_path / "main.tf").write_text(written('fileexists("main.tf")'))

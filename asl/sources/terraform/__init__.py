@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from asl.core.diagnostics import InvalidDocument
 from asl.core.document import Document, PlannedStart
 from asl.core.opaque import PLACEHOLDER
 from asl.core.source import Limits, Source
@@ -31,6 +32,8 @@ class Instance(NamedTuple):
 
     block: syntax.HclBlock
     names: Mapping[str, SourcePart]
+    refusal: InvalidDocument | None = None
+    """The fault of `for_each` or `count`."""
 
 
 class TerraformTemplate:
@@ -51,7 +54,7 @@ class TerraformTemplate:
 
     def deployed_name(self, name: str, context: ReadContext) -> str:
         """Return the name of a state machine in ARNs: its own, else that of its block or module."""
-        block, names = self.instances[name]
+        block, names, _ = self.instances[name]
         node = block.body.attributes.get("name")
         if node is not None:
             scope = HclScope(self.source).extend(names)
@@ -62,7 +65,7 @@ class TerraformTemplate:
 
     def is_express(self, name: str, context: ReadContext) -> bool:
         """Return whether a state machine is of the type EXPRESS."""
-        block, names = self.instances[name]
+        block, names, _ = self.instances[name]
         node = block.body.attributes.get("type")
         if node is None:
             return False
@@ -79,7 +82,7 @@ class TerraformTemplate:
 
     def qualifiers(self, name: str, context: ReadContext) -> tuple[str, ...]:
         """Return the version of a state machine that is published, and its aliases."""
-        block, _ = self.instances[name]
+        block = self.instances[name].block
         address = f"{'.'.join(block.labels)}{name.removeprefix(_name(block) or name)}."
         found = [
             _alias_name(each, source, address, Evaluator(self.folder, context))
@@ -93,7 +96,11 @@ class TerraformTemplate:
     ) -> Iterator[tuple[str, Instance]]:
         """Yield the state machines of a block: one for each value of `for_each` or `count`."""
         evaluator, scope = Evaluator(self.folder, context), HclScope(self.source)
-        instances = evaluator.instances(block.body.attributes, scope)
+        try:
+            instances = evaluator.instances(block.body.attributes, scope)
+        except InvalidDocument as refusal:
+            yield base, Instance(block, {}, refusal)
+            return
         if len(instances) == 1 and "for_each" not in block.body.attributes:
             yield base, Instance(block, instances[0][1])
             return
@@ -109,7 +116,9 @@ class TerraformTemplate:
 
     def document(self, name: str, context: ReadContext) -> Document:
         """Return the definition of a state machine; raises InvalidDocument."""
-        block, names = self.instances[name]
+        block, names, refusal = self.instances[name]
+        if refusal is not None:
+            raise refusal
         context.literal_placeholders = True  # Terraform writes a literal placeholder as $${
         definition = block.body.attributes.get("definition")
         if definition is None:

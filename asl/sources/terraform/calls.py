@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
 from typing import Final
 
 from asl.core import yaml_text
@@ -25,6 +27,8 @@ __all__ = ["call", "checked_arguments", "read_template_call", "render_template_f
 
 COMPARED: Final = 32
 """Items compared in one step."""
+MAX_MATCHES: Final = 1_000
+"""Paths that a pattern may match."""
 REFUSALS: Final = (TypeError, ValueError, LookupError, AttributeError, StopIteration)
 """Errors of functions for invalid arguments."""
 
@@ -161,6 +165,20 @@ def _file_exists(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: HclS
     return SourcePart(os.path.isfile(evaluator.reading.place(path, scope.source, node.at)), node.at)
 
 
+def _file_set(evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: HclScope) -> SourcePart:
+    """`fileset`: the files of a folder that match a pattern."""
+    arguments = checked_arguments(evaluator, node, scope, 2)
+    folder, pattern = (evaluator.text(each, scope).string for each in arguments)
+    if PLACEHOLDER.search(folder) or "{" in pattern or pattern.count("**") > 1:
+        raise UnknownResult
+    if os.path.isabs(pattern) or ".." in pattern or not pattern:
+        raise _argument_error(evaluator, node, scope, "a relative pattern is expected")
+    root = Path(evaluator.reading.place(folder, scope.source, node.at))
+    found = sorted(each for each in islice(root.glob(pattern), MAX_MATCHES) if each.is_file())
+    names = [each.relative_to(root).as_posix() for each in found]
+    return evaluator.constant(names, scope, node.at)
+
+
 def _template_string(
     evaluator: EvaluatorProtocol, node: syntax.HclCall, scope: HclScope
 ) -> SourcePart:
@@ -256,6 +274,7 @@ EVALUATED_FUNCTIONS: Final[
     "concat": _concat,
     "file": _file_content,
     "fileexists": _file_exists,
+    "fileset": _file_set,
     "jsonencode": _encode_json,
     "merge": _merge,
     "templatefile": _file_content,
