@@ -46,14 +46,12 @@ class CloudFormationTemplate:
         self.faults = [*faults]
         self.span = document.span
         self.source = document.source
+        self.unreadable: dict[str, InvalidDocument] = {}
+        """The faults of nested stacks by the name of the stack."""
 
     @cached_property
     def names(self) -> dict[str, frozenset[str]]:
-        """Return the state machines with their other names; those of nested stacks as `STACK/NAME`.
-
-        Raises:
-            InvalidDocument: The template of a nested stack cannot be read.
-        """
+        """Return the state machines with their other names; nested ones are `STACK/NAME`."""
         return self.machines(ReadContext({}))
 
     def machines(self, context: ReadContext) -> dict[str, frozenset[str]]:
@@ -64,10 +62,16 @@ class CloudFormationTemplate:
             if type(resource) is dict and resource.get("Type") in KINDS
         }
         for stack in self.stacks:
-            nested = self.nested(stack, context)
+            try:
+                nested = self.nested(stack, context)
+            except InvalidDocument as refusal:
+                self.unreadable[stack] = refusal
+                continue
             if nested is not None:
                 for name, others in nested[0].machines(nested[1]).items():
                     found[f"{stack}/{name}"] = others | {name}
+                for name, fault in nested[0].unreadable.items():
+                    self.unreadable[f"{stack}/{name}"] = fault
         return found
 
     def resolver(self, context: ReadContext) -> Resolver:
@@ -89,7 +93,7 @@ class CloudFormationTemplate:
             InvalidDocument: It cannot be read.
         """
         found = self.resolver(context).nested_stack(stack)
-        if found is None or type(members(found.document.value, "Resources")) is not dict:
+        if found is None or not members(found.document.value, "Resources"):
             return None
         return CloudFormationTemplate(found.document, found.faults), found.reading
 
@@ -166,7 +170,11 @@ class CloudFormationTemplate:
     @property
     def notes(self) -> Iterator[Note]:
         """Yield the faults of the template outside its state machines."""
-        return fault_notes(self.source, self.faults)
+        yield from fault_notes(self.source, self.faults)
+        if self.names:  # they are collected with the names
+            for stack, refusal in self.unreadable.items():
+                reason = str(next(iter(refusal.report))).partition("\n")[0]
+                yield Note("READ-19", f"the template of {stack} cannot be read: {reason}")
 
 
 def _constructs(resource: Json) -> frozenset[str]:

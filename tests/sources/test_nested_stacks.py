@@ -119,12 +119,40 @@ def test_assets_of_cdk(tmp_path: Path) -> None:
     assert asl.load(tmp_path / "S.template.json").deployed == "Flow"
 
 
-def test_template_that_contains_itself_is_an_error(template: Path) -> None:
+def test_template_that_contains_itself_is_a_warning(template: Path) -> None:
     work = template.parent / "work" / "template.yaml"
     again = "  Again: {Type: AWS::Serverless::Application, Properties: {Location: template.yaml}}\n"
     work.write_text(work.read_text().replace("Resources:\n", f"Resources:\n{again}"))
-    with pytest.raises(asl.InvalidDocument, match="contains itself"):
-        asl.load(template, resource="Main")
+    found = asl.check(asl.load(template, resource="Main"))
+    assert any("contains itself" in each.message for each in found if each.code == "READ-19")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Resources:\n  A: [1\n b: }", "READ-01"),
+        (
+            "Resources: {S: {Type: AWS::CloudFormation::Stack, Properties: {TemplateURL: x.yaml}}}",
+            "itself",
+        ),
+        ("[1]", None),
+    ],
+)
+def test_state_machines_beside_an_unreadable_stack(
+    tmp_path: Path, text: str, reason: str | None
+) -> None:
+    """The fault is a warning; state machines that do not use the stack are read."""
+    (tmp_path / "x.yaml").write_text(text)
+    flow = "{Type: AWS::StepFunctions::StateMachine, Properties: {Definition: DEFINITION}}"
+    definition = "{StartAt: A, States: {A: {Type: Succeed}}}"
+    stack = "{Type: AWS::CloudFormation::Stack, Properties: {TemplateURL: x.yaml}}"
+    (tmp_path / "template.yaml").write_text(
+        f"Resources:\n  Bad: {stack}\n  Flow: {flow.replace('DEFINITION', definition)}\n"
+    )
+    document = asl.load(tmp_path / "template.yaml")
+    assert document.value["StartAt"] == "A"
+    found = [each for each in asl.check(document) if each.code == "READ-19"]
+    assert [reason in each.message for each in found if reason] == [True] * (reason is not None)
 
 
 def test_missing_template_has_stand_ins(template: Path) -> None:
