@@ -128,6 +128,17 @@ def test_a_budget_ends_calls_and_tools(store: Store) -> None:
     assert event_types(store, result.name).count("ToolCalled") == 3
 
 
+@pytest.mark.parametrize("limit", [{"Pool": "p"}, {"MaxCostPerDay": 1}], ids=["pool", "day"])
+def test_executions_share_a_budget(store: Store, limit: dict[str, Any]) -> None:
+    document = chain(Pay=task("Pay")) | {"Budget": limit}
+    given: Any = {"agents": {"Pay": lambda data: {"_cost": 0.5}}, "pools": {"p": 1}}
+    results = [store.run(document, {}, name=uuid4().hex, **given) for _ in range(3)]
+    assert [each.status for each in results] == ["SUCCEEDED", "SUCCEEDED", "FAILED"]
+    assert results[-1].error == "States.BudgetExceeded"
+    (budget,) = store.shared_budgets()
+    assert (sum(budget.spent.values()), budget.reserved) == (1, 0)
+
+
 def test_a_redrive_continues_at_the_failed_state(store: Store) -> None:
     calls = list[str]()
 
