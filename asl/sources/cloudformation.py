@@ -82,7 +82,7 @@ class CloudFormationTemplate:
     def stacks(self) -> list[str]:
         """The nested stacks by logical id."""
         resources = self.value["Resources"]
-        return [name for name in resources if members(resources, name).get("Type") in NESTED]
+        return [name for name in resources if str(members(resources, name).get("Type")) in NESTED]
 
     def nested(
         self, stack: str, context: ReadContext
@@ -158,7 +158,10 @@ class CloudFormationTemplate:
         found = [resolver.property(name, "AutoPublishAlias")]
         for each in resolver.resources:
             if members(resolver.resources, each).get("Type") in (MACHINE_VERSION, MACHINE_ALIAS):
-                qualified = resolver.qualified_arn(each) or ""
+                try:
+                    qualified = resolver.qualified_arn(each) or ""
+                except InvalidDocument:  # a fault of that resource, not of the state machine
+                    continue
                 found.append(qualified.removeprefix(arn) if qualified.startswith(arn) else None)
         return tuple(dict.fromkeys(filter(None, found)))
 

@@ -38,7 +38,7 @@ def read_functions(template: CloudFormationTemplate, context: ReadContext) -> li
     functions = [
         reader.function(name)
         for name, resource in reader.resolver.resources.items()
-        if type(resource) is dict and resource.get("Type") in FUNCTIONS
+        if type(resource) is dict and str(resource.get("Type")) in FUNCTIONS
     ]
     aliases = [*reader.aliases()]
     found = [
@@ -223,7 +223,7 @@ class _Reader:
     def aliases(self) -> Iterator[tuple[str, str]]:
         """Yield the ARN of each alias and version, with the function as it names it."""
         for name, resource in self.resolver.resources.items():
-            if type(resource) is not dict or resource.get("Type") not in QUALIFIERS:
+            if type(resource) is not dict or str(resource.get("Type")) not in QUALIFIERS:
                 continue
             called = self.find("Resources", name, "Properties", "FunctionName")
             if called is None:

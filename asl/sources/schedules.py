@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from asl.core.diagnostics import InvalidDocument
 from asl.core.document import PlannedStart
 from asl.core.values import Json
 from asl.sources.intrinsics import Resolver, members
@@ -40,14 +41,14 @@ def planned_starts(resolver: Resolver, machine: str) -> Iterator[PlannedStart]:
     for name in resources:
         kind = members(resources, name).get("Type")
         read = partial(resolver.property, name)
-        if kind == SCHEDULE and _names(read("Target", "Arn"), arn):
+        if kind == SCHEDULE and _is_target(read, ("Target",), arn):
             yield _planned(
                 read("Name") or name, read("ScheduleExpression"), read, ("Target", "Input")
             )
-        if kind == RULE and read("ScheduleExpression") is not None:
+        if kind == RULE:
             for index, _ in enumerate(_items(members(members(resources, name), "Properties"))):
                 target = "Targets", str(index)
-                if _names(read(*target, "Arn"), arn):
+                if _is_target(read, target, arn) and read("ScheduleExpression") is not None:
                     own = f"{read('Name') or name}-{index}" if index else read("Name") or name
                     yield _planned(own, read("ScheduleExpression"), read, (*target, "Input"))
 
@@ -67,8 +68,12 @@ def _planned(
     )
 
 
-def _names(target: str | None, arn: Json) -> bool:
+def _is_target(read: partial[str | None], place: tuple[str, ...], arn: Json) -> bool:
     """Return whether a target is a state machine, or one of its versions and aliases."""
+    try:
+        target = read(*place, "Arn")
+    except InvalidDocument:  # a fault of that resource, not of the state machine
+        return False
     return target is not None and (target == arn or target.startswith(f"{arn}:"))
 
 

@@ -827,3 +827,28 @@ Resources:
     assert (
         document.value["States"]["A"]["Resource"] == "arn:aws-cn:lambda:cn-north-1:2:function:Work"
     )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"Type": [1]},
+        {"Type": {"a": 1}},
+        {
+            "Type": "AWS::StepFunctions::StateMachineAlias",
+            "Properties": {"RoutingConfiguration": [{"StateMachineVersionArn": [1]}]},
+        },
+        {"Type": "AWS::StepFunctions::StateMachineVersion", "Properties": {"StateMachineArn": [1]}},
+        {
+            "Type": "AWS::Events::Rule",
+            "Properties": {"ScheduleExpression": [1], "Targets": [{"Arn": [1]}]},
+        },
+        {"Type": "AWS::Scheduler::Schedule", "Properties": {"Target": {"Arn": {"Fn::Sub": []}}}},
+    ],
+)
+def test_fault_of_another_resource(other: dict[str, Any]) -> None:
+    """A state machine that does not use the resource is read."""
+    flow = {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}
+    machine = {"Type": "AWS::StepFunctions::StateMachine", "Properties": {"Definition": flow}}
+    template = {"Resources": {"Other": other, "Flow": machine}}
+    assert asl.load(json.dumps(template).encode(), name="t.json").value == flow
