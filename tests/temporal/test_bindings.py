@@ -31,12 +31,13 @@ def fail(data: Any) -> Any:
 
 
 def test_a_detached_run_gives_its_workflows(address: str, tmp_path: Path) -> None:
-    for name, document in {"inner": INNER, "outer": OUTER}.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps(document))
-    words = ["--workflow", f"Inner={tmp_path / 'inner.json'}", "--name", "it", "--detach"]
+    for file, document in {"inner": INNER, "outer": OUTER}.items():
+        (tmp_path / f"{file}.json").write_text(json.dumps(document))
+    name = uuid4().hex  # the tests of a process share a server
+    words = ["--workflow", f"Inner={tmp_path / 'inner.json'}", "--name", name, "--detach"]
     CliRunner().invoke(cli, ["run", str(tmp_path / "outer.json"), "--store", address, *words])
     with asl.open_store(address, agents={"X": lambda data: data}) as store, store.runner():
-        assert store.handle("it").result(20).output == "inner"
+        assert store.handle(name).result(20).output == "inner"
 
 
 def test_a_redriven_or_forked_execution_has_the_workflows_of_its_start(address: str) -> None:
