@@ -6,7 +6,7 @@ import asl
 from asl.cli import console
 from asl.cli.arguments import read_input, value_or_text
 from asl.cli.console import Exit
-from asl.cli.stores import STORE, command_for, continue_command, find_execution, open_store
+from asl.cli.stores import STORE, command_for, continued_by, find_execution, open_store
 from asl.effects.task_tokens import TokenError
 
 __all__ = ["activity_command", "answer_command", "feedback_command"]
@@ -64,7 +64,7 @@ def answer_command(
             return Exit.OK
         name = store.root(store.execution_of(token))
         console.print_message(
-            f"asl: the task is answered; {continue_command(store, 'resume', name)} continues {name}"
+            f"asl: the task is answered; {continued_by(store, name)} continues {name}"
         )
     return Exit.OK
 

@@ -14,6 +14,7 @@ from asl.cli.stores import (
     STORE,
     command_for,
     continue_command,
+    continued_by,
     find_execution,
     open_store,
     prompt_text,
@@ -140,7 +141,7 @@ def approve_command(
             go_on = continue_command(store, "resume", store.root(name))
             raise AslError(f"the answer is too late: {go_on} continues without it") from None
         policy = store.request(request["requestId"]).get("policy", {})
-        go_on = "a worker" if store.workers() else continue_command(store, "resume", name)
+        go_on = continued_by(store, name)
     if record is None:
         count, needed = len(policy["received"]), policy["requiredApprovals"]
         console.print_message(

@@ -1,5 +1,7 @@
 """Commands that continue, fork and stop executions: resume, redrive, fork and stop."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from asl.cli import console
@@ -10,12 +12,17 @@ from asl.cli.stores import (
     STORE,
     add_recorded_command,
     command_for,
+    default_store,
     find_execution,
+    is_on_server,
     open_store,
     print_outcome,
 )
 from asl.core.errors import AslError
 from asl.executions import ExecutionBusy
+
+if TYPE_CHECKING:
+    from asl.executions.store import Store
 
 __all__ = ["fork_command", "redrive_command", "resume_command", "stop_command"]
 
@@ -177,6 +184,13 @@ STOP_TIMEOUT = 2.0
 """Seconds to wait for the end of the execution."""
 
 
+def _end_of_stopped(store: "Store", store_file: str | None) -> str:
+    """Return when a stopped execution ends that has not ended yet."""
+    if is_on_server(store_file or default_store()) and not store.workers():
+        return f"when a worker runs: {command_for('worker')}"
+    return "after its current call"
+
+
 @click.command("stop")
 @click.argument("execution", metavar="EXECUTION")
 @STORE
@@ -195,7 +209,7 @@ def stop_command(
         try:
             handle.result(STOP_TIMEOUT)
         except TimeoutError:
-            text = f"asl: {handle.name} ends after its current call"
+            text = f"asl: {handle.name} ends {_end_of_stopped(store, store_file)}"
         else:
             text = f"asl: {handle.name} is {handle.status()}"
     console.print_message(text, style="yellow")

@@ -273,9 +273,16 @@ def _hint_resume_on_abort(store_file: str | None, binding: BindingOptions) -> It
         yield
     except (KeyboardInterrupt, AslError) as stop:
         if store_file is not None and _leaves_execution(stop):
-            due = command_for("resume", "--due", *binding.options)
-            console.print_message(f"asl: {due} resumes the interrupted executions", style="yellow")
+            console.print_message(f"asl: {_continuation(store_file, binding)}", style="yellow")
         raise
+
+
+def _continuation(store_file: str, binding: BindingOptions) -> str:
+    """Return a sentence with the command that continues interrupted executions."""
+    if is_on_server(store_file):
+        return f"{command_for('worker', *binding.options)} continues the interrupted execution"
+    due = command_for("resume", "--due", *binding.options)
+    return f"{due} resumes the interrupted executions"
 
 
 def _warn_missing_requestor(program: "Program") -> None:

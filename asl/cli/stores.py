@@ -31,6 +31,7 @@ __all__ = [
     "add_recorded_command",
     "command_for",
     "continue_command",
+    "continued_by",
     "default_store",
     "find_execution",
     "is_on_server",
@@ -250,6 +251,11 @@ def command_for(command: str, *names: str, folder: str | None = None) -> str:
         words += ["--store", os.path.abspath(file) if moved else file]
     text = " ".join(map(quote, words))
     return f"'cd {quote(folder)} && {text}'" if elsewhere and folder else f"'{text}'"
+
+
+def continued_by(store: "Store", name: str) -> str:
+    """Return what continues an answered execution: a worker, or a command."""
+    return "a worker" if store.workers() else continue_command(store, "resume", name)
 
 
 def continue_command(store: "Store", command: str, name: str) -> str:

@@ -529,6 +529,7 @@ def open_store(
     """
     refuse_unknown(open_store, bindings)
     scheme, separator, _ = path.partition("://") if isinstance(path, str) else ("", "", "")
+    scheme = scheme.lower()
     if not separator or scheme not in SERVERS:
         return Store(path, synchronous=synchronous, clock=clock, **bindings)
     if clock != "wall":

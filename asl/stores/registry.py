@@ -44,7 +44,10 @@ def open_backend(place: str | os.PathLike[str] | StoreBackend, synchronous: str)
     if named is not None and (make := _installed(named[1])) is not None:
         return make(named[2])
     if isinstance(place, str) and "://" in place:
-        raise AslError(f"{place!r} is the address of a server, not a file: use asl.open_store")
+        raise AslError(
+            f"{place!r} is no file: a store is a file, or an address as "
+            "temporal://HOST:PORT/NAMESPACE that asl.open_store opens"
+        )
     from asl.stores.sqlite import SqliteBackend
 
     return SqliteBackend(place, synchronous)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Final, NamedTuple
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from asl.core.errors import AslError
 
@@ -45,14 +45,22 @@ def parse_address(text: str) -> TemporalAddress:
         AslError: It has another form.
     """
     parts = urlsplit(text)
-    options = parse_qs(parts.query, keep_blank_values=True)
-    unknown = sorted(options.keys() - {*OPTIONS})
-    if parts.scheme != SCHEME or not parts.netloc or unknown or parts.path.count("/") > 1:
-        hint = f", without {unknown[0]!r}" if unknown else ""
+    options = parse_qsl(parts.query, keep_blank_values=True)
+    names = [name for name, value in options if name in OPTIONS and value]
+    wrong = next((name for name, value in options if not value or names.count(name) != 1), None)
+    if parts.scheme != SCHEME or wrong or not _is_target(parts) or parts.path.count("/") > 1:
+        hint = f": the option {wrong!r} is unknown, empty or repeated" if wrong else ""
         raise AslError(
             f"{text!r} must have the form {SCHEME}://HOST:PORT/NAMESPACE?queue=NAME{hint}"
         )
-    host = parts.netloc if ":" in parts.netloc else f"{parts.netloc}:7233"
-    queue, converter, payloads = (options.get(name, [""])[-1] for name in OPTIONS)
-    namespace = parts.path.strip("/") or "default"
-    return TemporalAddress(host, namespace, queue or QUEUE, converter or None, payloads or None)
+    target = parts.netloc if parts.port is not None else f"{parts.netloc.removesuffix(':')}:7233"
+    return TemporalAddress(target, parts.path.strip("/") or "default", **dict(options))
+
+
+def _is_target(parts: SplitResult) -> bool:
+    """Return whether an address has a host, and a port that is a number."""
+    try:
+        port = parts.port
+    except ValueError:
+        return False
+    return bool(parts.hostname) and port != 0 and "@" not in parts.netloc

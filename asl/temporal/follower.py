@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from math import inf
+from threading import Event
 from typing import Final
 
 from asl.effects.runtime import Listener
@@ -40,6 +41,7 @@ class ExecutionFollower:
         self._calls_agents = calls_agents
         self._listener = None if listener is None else self._own(listener)
         self._feed = None if listener is None else EventFeed(reader, name)
+        self._stopped = Event()
 
     def _own(self, listener: Listener) -> Listener:
         """Return the listener of this execution, which may differ between executions."""
@@ -51,13 +53,13 @@ class ExecutionFollower:
         return own
 
     def follow(self) -> None:
-        """Return when the execution has ended, or waits for answers.
+        """Return when the execution has ended or waits for answers, or `stop` was called.
 
         Raises:
             StoreError: It waits for calls that no worker makes.
         """
         begun = last = time.monotonic()
-        while True:
+        while not self._stopped.is_set():
             stored = self._reader.get(self._name)
             self._report()
             if self._has_ended(stored) or self._waits_for_answers(stored):
@@ -66,7 +68,11 @@ class ExecutionFollower:
             if not self._calls_agents and now - last > UNSERVED:
                 last = now
                 self._require_worker()
-            time.sleep(min(SLOW, QUICK + (now - begun) / 50))
+            self._stopped.wait(min(SLOW, QUICK + (now - begun) / 50))
+
+    def stop(self) -> None:
+        """End `follow`, from another thread."""
+        self._stopped.set()
 
     def _report(self) -> None:
         """Report the new events."""

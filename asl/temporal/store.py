@@ -218,12 +218,16 @@ class TemporalStore(Store):
         others = await asyncio.to_thread(self.client.workers, activities=True)
         only = "workflows" if others and not calls else None
         async with self.runner(only=only, **own):
-            await asyncio.to_thread(self._follow, name, given, calls)
+            await self._follow(name, given, calls)
         return await asyncio.to_thread(self.result, name)
 
-    def _follow(self, name: str, given: Bindings, calls: bool) -> None:
-        listener = given.get("listener")
-        ExecutionFollower(self._remote, name, listener, calls_agents=calls).follow()
+    async def _follow(self, name: str, given: Bindings, calls: bool) -> None:
+        make = partial(ExecutionFollower, self._remote, name, given.get("listener"))
+        follower = await asyncio.to_thread(make, calls_agents=calls)
+        try:
+            await asyncio.to_thread(follower.follow)
+        finally:  # a cancellation does not end its thread
+            follower.stop()
 
     # Lists
 

@@ -206,3 +206,15 @@ def test_address_names_the_bucket() -> None:
     address = parse_address("temporal://host/ns?queue=q&payloads=s3%3A%2F%2Fbucket%2Fprefix")
     assert address.payloads == "s3://bucket/prefix"
     assert parse_address(str(address)) == address
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *("h:port", "h:99999", ":7233", "me:secret@h", "h/a/b"),
+        *("h?queue=", "h?queue=a&queue=b", "h?other=x"),
+    ],
+)
+def test_addresses_of_another_form(wrong: str) -> None:
+    with pytest.raises(AslError, match="must have the form temporal://HOST:PORT/NAMESPACE"):
+        parse_address(f"temporal://{wrong}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -188,6 +189,27 @@ def test_a_wait_is_paused_followed_and_stopped(place: str) -> None:
         run("waiting", "x", "--detach")
         assert command("stop", "x").code == 0
         until(lambda: command("ls", "--status", "ABORTED").stdout.startswith("x  ABORTED"))
+
+
+@ON_TEMPORAL
+def test_stopped_without_a_worker(place: str) -> None:
+    run("waiting", "unserved", "--detach")
+    answer = command("stop", "unserved")
+    assert "unserved ends when a worker runs: 'asl worker'" in answer.stderr
+
+
+def test_a_cancelled_run_ends(address: str) -> None:
+    """Ctrl-C does not wait for the execution."""
+
+    async def scene() -> None:
+        with asl.open_store(address) as store:
+            running = asyncio.create_task(store.arun(WAITING, name="cancelled"))
+            await asyncio.to_thread(until, store.executions)
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+
+    asyncio.run(scene())
 
 
 def test_a_worker_with_a_version(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
