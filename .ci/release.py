@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import urlsplit
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://slsa.dev/provenance/v1"
@@ -138,7 +139,7 @@ def statement(project: Project, files: list[Path]) -> dict[str, object]:
     """Return the provenance of files: an in-toto statement with SLSA's predicate, unsigned."""
     commit = project.git("rev-parse", "HEAD")
     remotes = project.git("remote").split()
-    source = project.git("remote", "get-url", remotes[0]) if remotes else project.root.as_uri()
+    remote = project.git("remote", "get-url", remotes[0]) if remotes else project.root.as_uri()
     return {
         "_type": STATEMENT,
         "subject": [{"name": each.name, "digest": {"sha256": _digest(each)}} for each in files],
@@ -152,7 +153,7 @@ def statement(project: Project, files: list[Path]) -> dict[str, object]:
                     "platform": platform.platform(),
                 },
                 "resolvedDependencies": [
-                    {"uri": f"git+{source}@{project.tag}", "digest": {"gitCommit": commit}}
+                    {"uri": f"git+{_public(remote)}@{project.tag}", "digest": {"gitCommit": commit}}
                 ],
             },
             "runDetails": {
@@ -205,6 +206,12 @@ def _python(project: Project, *words: str, moment: str) -> None:
     )
     if done.returncode:
         raise ReleaseError(f"{' '.join(words[:3])} failed:\n{done.stdout}{done.stderr}".rstrip())
+
+
+def _public(url: str) -> str:
+    """Return a URL without the user and the password that it may hold."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def _digest(path: Path) -> str:

@@ -145,3 +145,10 @@ def test_contents_that_do_not_belong_into_a_wheel(script: ModuleType, project: P
         f"{wheel.name}: runs.db does not belong there",
         f"{wheel.name}: tool/__pycache__/a.pyc does not belong there",
     ]
+
+
+def test_provenance_names_no_credentials(project: Path, script: ModuleType) -> None:
+    git(project, "remote", "add", "origin", "https://ada:secret@example.org/a-tool.git")
+    statement = script.statement(script.Project.read(project), [])
+    (source,) = statement["predicate"]["buildDefinition"]["resolvedDependencies"]
+    assert source["uri"] == "git+https://example.org/a-tool.git@v1.2.0"
