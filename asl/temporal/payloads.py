@@ -224,8 +224,8 @@ USUAL: Final[Mapping[str, Json]] = {
 }
 """Values that most calls have.
 
-Texts of calls are short for the server: beyond 1 KB for each of 500 calls that begin together, its
-cache of events is full, and it reads all of them again for each call.
+Texts of calls are short for the server, which needs much longer for 500 calls that begin together
+if each has more than some 500 bytes.
 """
 
 

@@ -58,7 +58,7 @@ def test_call_has_the_token_of_its_state_and_a_short_message() -> None:
             calls = [each.activity_task_scheduled_event_attributes.input for each in events]
             sizes = [len(call.payloads[0].data) for call in calls if call.payloads]
             assert len(sizes) == 3
-            assert max(sizes) < 400  # 500 of them fit into the server's cache of events
+            assert max(sizes) < 400  # see `USUAL`
 
     run(scene())
     assert len(set(tokens)) == 3
