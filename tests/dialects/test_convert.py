@@ -1211,6 +1211,16 @@ def test_placeholder_alone_without_a_value_is_an_empty_text() -> None:
     assert tasks == ["List", ""]
 
 
+@pytest.mark.parametrize("target", ["amazon", "contenox"])
+def test_text_within_a_constant_text_takes_the_same_branch(target: str) -> None:
+    then = [{"kind": "step", "name": "t", "agent": {"id": "t"}}]
+    step = {"kind": "conditional", "name": "c", "condition_expression": "'es' in 'yes no'"}
+    blueprint = {"version": "0.1", "steps": [{**step, "branches": {"true": then}}]}
+    made = asl.convert(load(blueprint, dialect="flujo"), target)
+    assert "'es' in" not in made.text
+    assert "has " not in made.text
+
+
 def test_blueprint_without_steps_reports_where_its_input_is() -> None:
     blueprint = load({"version": "0.1", "steps": []}, dialect="flujo")
     losses = asl.convert(blueprint, "amazon").losses

@@ -49,9 +49,8 @@ LEAVES = st.one_of(PATHS, CONSTANTS.map(Literal))
 
 def _conditions(inner: st.SearchStrategy[Term]) -> st.SearchStrategy[Term]:
     return st.one_of(
-        st.builds(
-            Comparison, st.sampled_from(["=", "!=", "<", ">=", "in"]), inner, inner, st.none()
-        ),
+        st.builds(Comparison, st.sampled_from(["=", "!=", "<", ">="]), inner, inner, st.none()),
+        st.builds(Comparison, st.just("in"), inner, PATHS, st.none()),
         st.builds(Exists, inner),
         st.builds(Negation, inner),
         st.builds(Choose, inner, inner, st.none() | inner),
@@ -67,6 +66,10 @@ def _conditions(inner: st.SearchStrategy[Term]) -> st.SearchStrategy[Term]:
 
 
 TERMS = st.recursive(LEAVES, _conditions, max_leaves=8)
+
+
+def test_single_value_in_which_another_is_sought_is_an_array_of_one() -> None:
+    assert read_jsonata("'a' in 'abc'") == Comparison("in", Literal("a"), Literal(["abc"]))
 
 
 @given(TERMS)

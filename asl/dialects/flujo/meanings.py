@@ -273,6 +273,9 @@ class _Conditions:
         return _joined("and", [self.comparison(*each) for each in pairs])
 
     def comparison(self, op: ast.cmpop, left: Term, right: Term) -> Term:
+        match op, left, right:
+            case ast.In(), Literal(str(part)), Literal(str(text)):
+                return Literal(part in text)
         match op:
             case ast.NotEq():
                 return _negated(self.comparison(ast.Eq(), left, right))

@@ -175,6 +175,8 @@ class _Reader:
         left, right = self.node(node.lhs), self.node(node.rhs)
         if operator in ("and", "or"):
             return _joined(operator, left, right)
+        if operator == "in" and isinstance(right, Literal) and not isinstance(right.value, list):
+            right = Literal([right.value])  # a single value is an array of one
         if operator in _COMPARED:
             return _part_test(operator, left, right) or Comparison(operator, left, right)
         if operator == "&":

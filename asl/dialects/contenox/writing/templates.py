@@ -343,7 +343,12 @@ class Printer:
             case Comparison("in", value, Literal(list(items))) if 0 < len(items) <= _MOST:
                 return [" ".join(("eq", self._argument(value), *map(_constant, items)))]
             case Comparison("in", value, items):
-                return [f"has {self._argument(value)} {self._argument(items)}"]
+                listed = f"has {self._argument(value)} {self._argument(items)}"
+                if not isinstance(items, DataPath):
+                    return [listed]
+                listed = _all([f"kindIs {_ARRAY} {self._argument(items)}", listed])
+                single = _all(self._comparison(Comparison("=", items, value)))
+                return [f"or {_grouped(listed)} {_grouped(single)}"]
             case Comparison("=" | "!=" as sign, left, Literal(constant)):
                 word = "eq" if sign == "=" else "ne"
                 return [f"{word} {self._argument(left)} {_constant(constant)}"]
@@ -420,10 +425,10 @@ def _paths_read(term: Term) -> Iterator[DataPath]:
 
 
 def _lifted(text: Text, choice: Choose) -> Choose:
-    """Return a text with a choice in it as a choice between two texts."""
+    """Return a text with a choice in it, however often, as a choice between two texts."""
 
     def chosen(value: Term | None) -> Term:
-        parts = (value if each is choice else each for each in text.parts)
+        parts = (value if each == choice else each for each in text.parts)
         found = concatenate(*(each for each in parts if each is not None))
         return found if isinstance(found, Literal | Text) else Text((found,))
 
