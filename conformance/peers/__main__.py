@@ -19,7 +19,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m conformance.peers", description=__doc__)
     parser.add_argument("--peer", metavar="NAME", action="append", help="only this interpreter")
     parser.add_argument(
-        "--adapter", metavar="NAME=COMMAND", action="append", default=[], help="another one"
+        "--adapter",
+        type=_adapter,
+        metavar="NAME=COMMAND",
+        action="append",
+        default=[],
+        help="another one",
     )
     parser.add_argument(
         "--under",
@@ -32,7 +37,11 @@ def main() -> None:
         "--page", type=Path, metavar="FILE", help="write a page: docs/comparison.md"
     )
     options = parser.parse_args()
-    peers = [*installed(), *map(_adapter, options.adapter)]
+    peers = [*installed(), *options.adapter]
+    names = [each.name for each in peers]
+    for name in options.peer or ():
+        if name not in names:
+            parser.error(f"no interpreter {name!r} is installed; there are {', '.join(names)}")
     chosen = [each for each in peers if not options.peer or each.name in options.peer]
     suites = (load_suite(SUITES / each) for each in options.under or ("amazon", "core"))
     found = questions(case for suite in suites for case in suite)
@@ -49,6 +58,8 @@ def main() -> None:
 
 def _adapter(text: str) -> Peer:
     name, _, command = text.partition("=")
+    if not name or not command.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} must have the form NAME=COMMAND")
     return Peer(name, "", tuple(shlex.split(command)))
 
 
