@@ -16,7 +16,7 @@ from asl.engine.frame import Frame
 from asl.engine.ledger import Ledger
 from asl.engine.limits import Account, Spender
 from asl.engine.pools import NOTHING_HELD, SharedBudgets
-from asl.engine.reservations import Admission, Estimate, Pause, Reservation
+from asl.engine.reservations import Admission, Estimate, Pause, Reservation, apply_limits
 from asl.engine.usage import LOST, UNUSED
 from asl.expr.intrinsics.numeric import BYTES_PER_TOKEN
 from asl.states.calls import CallOptions, Target
@@ -244,6 +244,25 @@ class LedgerGate:
             await self.caller.runtime.pause(call.delay)
 
     # Approvals
+
+    async def reconsider(self, frame: Frame, target: Target) -> None:
+        """Wait for the decision on a limit that calls within a call have reached, if there is one.
+
+        Args:
+            frame: The machine of the call.
+            target: Its agent.
+
+        Raises:
+            Suspension: There is none yet.
+            StateError: A limit of the state does not allow further calls.
+            BudgetOverrun: A limit of an enclosing state or the workflow does not allow them.
+        """
+        ledger = self.ledger
+        parent = ledger.running.get(id(frame))
+        call = Reservation(frame, target.name, ledger.accounts(frame), parent)
+        pause = apply_limits(frame, call, ledger.workflow)
+        if pause is not None:
+            await self._decision(frame, pause)
 
     async def _decision(self, frame: Frame, pause: Pause) -> None:
         """Wait for the decision on a budget request.

@@ -48,6 +48,16 @@ class BudgetGate(Protocol):
         """
         ...
 
+    async def reconsider(self, frame: Frame, target: Target) -> None:
+        """Wait for the decision on a limit that calls within a call have reached, if there is one.
+
+        Raises:
+            Suspension: There is none yet.
+            StateError: A limit of the state does not allow further calls.
+            BudgetOverrun: A limit of an enclosing state or the workflow does not allow them.
+        """
+        ...
+
     def take_late_answer(self, frame: Frame, call: Call) -> None:
         """Mark the usage of a cancelled call as complete."""
         ...

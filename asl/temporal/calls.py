@@ -313,6 +313,8 @@ class RemoteFrame(Frame):
             if waiting is None:
                 raise
             found["turn"] = waiting
+            if waiting["budget"]:  # its events will be recorded again
+                self.reports[:] = [each for each in self.reports if each[0] != "note"]
         except BudgetOverrun as overrun:
             found["error"], found["overrun"] = write_error(overrun.error), True
         except StateError as error:

@@ -152,6 +152,8 @@ class TurnOutcome(TypedDict):
     """Answers of tools and models by name."""
     noted: dict[str, int]
     """Number of recorded events by subject."""
+    budget: bool
+    """Whether it waits for a decision on a limit of the budget, and for nothing else."""
 
 
 class CallMessage(TypedDict):

@@ -82,12 +82,21 @@ class RemoteTurn(RecordedTurn):
             self._values = {**self._values, **found["values"]}
             for name, value in found["values"].items():
                 await self.record(name, value)
+            if found["budget"]:
+                await self._await_budget()
+                continue
             self._check_place()
             for name, *question in found["requests"]:
                 if name not in self._waits:
                     self._decisions.pop(name, None)
                     self._wait_for(name, self._consent(name, RequestContent(*question)))
             await self._await_decision(name for name, *_ in found["requests"])
+
+    async def _await_budget(self) -> None:
+        """Wait for the decision on a limit that the call has reached."""
+        gate = self.caller.budget_gate
+        if gate is not None:
+            await gate.reconsider(self.at, self.call.target)
 
     def _check_place(self) -> None:
         """Check that people can see the requests of the execution.
@@ -233,7 +242,7 @@ class _WorkerCalls(TransientCalls):
         self._noted: Mapping[str, int] = {} if known is None else known["noted"]
         self.values: dict[str, Json] = {}
         """New values by name."""
-        self.noted: Mapping[str, int] = {}
+        self.noted: Mapping[str, int] = self._noted
         """Number of the recorded events at a pause, by subject."""
 
     def recorded_value(self, key: str) -> Json:
@@ -265,6 +274,8 @@ class _WorkerRequests(TransientRequests):
         self._digests: Mapping[str, str] = {} if known is None else known["digests"]
         self.asked: list[Json] = []
         """Name, kind, body and plan of requests without a decision."""
+        self.needs_budget = False
+        """Whether a limit of the budget needs a decision."""
 
     async def consent(
         self, request: ApprovalRequest, new_process: Callable[[ApprovalRequest], ConsentProcess]
@@ -283,6 +294,17 @@ class _WorkerRequests(TransientRequests):
                 raise read_error(error)
             return decision
         self.asked.append([name, request.kind, dict(request.body), dict(request.plan)])
+        raise Suspension
+
+    async def decide(
+        self,
+        frame: Frame,
+        key: str,
+        ask: Callable[[ApprovalRequest], Awaitable[Json]],
+        new: Callable[[], ApprovalRequest],
+    ) -> Json:
+        """Raise Suspension: the workflow has to request a decision on its budget."""
+        self.needs_budget = True
         raise Suspension
 
     def withdraw(self, within: str, now: float) -> None:
@@ -307,11 +329,14 @@ class WorkerTurn:
 
     @property
     def outcome(self) -> TurnOutcome | None:
-        """What a suspended call waits for; None if that is no decision on a tool call."""
-        if not self._requests.asked:
+        """What a suspended call waits for; None if that is no decision on a tool or a budget."""
+        calls, requests = self._calls, self._requests
+        if not (requests.asked or requests.needs_budget):
             return None
+        noted = {**dict.fromkeys(calls.values, 0), **calls.noted}
         return TurnOutcome(
-            requests=self._requests.asked,
-            values=self._calls.values,
-            noted={**self._calls.noted},
+            requests=[] if requests.needs_budget else requests.asked,
+            values=calls.values,
+            noted=noted,
+            budget=requests.needs_budget,
         )

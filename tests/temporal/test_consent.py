@@ -21,6 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 PAUSES = {"ExecutionPaused", "ExecutionResumed"}
 POLICY = {"RequireApproval": ["delete"]}
+OTHER = {"RequireApproval": ["other"]}
 
 
 def asking(**fields: Any) -> Json:
@@ -233,3 +234,28 @@ def test_policy_of_the_operator(address: str) -> None:
         decide(store, name, "a", "approve")
         assert store.resume(name).status == "SUCCEEDED"
     assert desk.used("delete") == 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "option"), [({}, "approve"), (OTHER, "approve"), (OTHER, "reject")]
+)
+def test_budget_within_a_call(address: str, policy: Json, option: str) -> None:
+    """A hook is an agent, whose call may need a larger budget."""
+    seen, name = [], uuid4().hex
+    document = asking(Tools={**policy, "Hooks": {"After": {"Agent": "Hook"}}})
+    document["Budget"] = {"MaxTokens": 8, "OnExceed": "PauseAndNotify"}
+    for target in ("memory:", address):
+        desk = Desk()
+        uses = [{"tool": tool, "arguments": {"path": tool}} for tool in ("read", "delete")]
+        bindings = desk.bindings({"use": uses})
+        bindings["agents"]["Hook"] = lambda data: True
+        with asl.open_store(target, **bindings) as store:
+            result = store.run(document, {}, name=name)
+            assert result.status == "PAUSED"
+            assert [each["type"] for each in result.pending] == ["budget"]
+            store.answer(result.pending[0]["requestId"], option, by="ann")
+            result = store.resume(name)
+            seen.append([result.status, result.cause, result.output, desk.calls])
+            events = [each for each in told(store, name) if each[0] != "BudgetExceeded"]
+            seen[-1] += [events, result.usage["tokens"]]
+    assert seen[0] == seen[1]
