@@ -412,8 +412,8 @@ def _outcome(result: Result, name: str) -> CallOutcome:
     """Return the outcome of a call of an agent, which fits into an answer of the server."""
     if result.status == "PAUSED":
         cause = (
-            f"the call of {name!r} waits for an answer from outside, which a call on Temporal can do "
-            "for consent to tools and for budgets only: let a state of its own wait"
+            f"the call of {name!r} waits for an answer from outside, which a call on Temporal can "
+            "do for consent to tools and for budgets only: let a state of its own wait"
         )
         return CallOutcome(error=write_error(RaisedError("States.Runtime", cause)), reports=[])
     if not result.ok:  # it failed before the agent

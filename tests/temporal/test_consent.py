@@ -259,3 +259,19 @@ def test_budget_within_a_call(address: str, policy: Json, option: str) -> None:
             events = [each for each in told(store, name) if each[0] != "BudgetExceeded"]
             seen[-1] += [events, result.usage["tokens"]]
     assert seen[0] == seen[1]
+
+
+def test_rejected_budget_after_consent(address: str) -> None:
+    """The call fails before its agent: the history has its end nevertheless."""
+    seen, name = [], uuid4().hex
+    document = asking(Budget={"MaxTokens": 5, "OnExceed": "PauseAndNotify"})
+    document["Budget"] = document["States"]["T"].pop("Budget")
+    for target in ("memory:", address):
+        with asl.open_store(target, **Desk().bindings()) as store:
+            result = store.run(document, {}, name=name)
+            for option, kind in (("approve", "tool"), ("reject", "budget")):
+                assert [each["type"] for each in result.pending] == [kind]
+                store.answer(result.pending[0]["requestId"], option, by="ann")
+                result = store.resume(name)
+            seen.append([each[0] for each in told(store, name)])
+            assert seen[-1][-2:] == ["TaskFailed", "ExecutionFailed"]

@@ -119,14 +119,8 @@ class JournaledCalls:
 
     def begin_turn(self, frame: Frame, key: str) -> Mapping[str, int]:
         """Return the number of recorded events of a turn, by subject."""
-        told = self.recorded_value(key + TOLD)
-        if told is None:
-            return {}
-        log = log_of(frame)
-        log.records += told[0]
-        assert log.side_data is not None
-        log.side_data["advanced"] = told[0]
-        noted: Mapping[str, int] = told[1]
+        told = self.answers.pass_noted(log_of(frame), key)
+        noted: Mapping[str, int] = {} if told is None else told[1]
         return noted
 
     def pause_turn(self, frame: Frame, key: str, noted: Mapping[str, int]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from asl.core.errors import AslError, StateError
 from asl.core.values import Json, measure
+from asl.effects.agent_turn import TOLD
 from asl.effects.caller import Caller
 from asl.effects.journaled.log import MachineLog, log_of
 from asl.engine.execution import Execution
@@ -119,7 +120,10 @@ class JournaledResults:
             journal.on_fail_point("effect.ready")
         log.side_data = {}
         try:
-            value = await perform(frame, *given)
+            try:
+                value = await perform(frame, *given)
+            finally:
+                self.pass_noted(log, key)
         except StateError as error:
             self.put(frame, log, key, kind, None, error)
             raise
@@ -130,6 +134,19 @@ class JournaledResults:
         journal.on_fail_point("effect.done")
         self.put(frame, log, key, kind, value, None)
         return value
+
+    def pass_noted(self, log: MachineLog, key: str) -> Json:
+        """Count the events that a paused turn has recorded, once.
+
+        Returns:
+            Their number and those by subject, None without a paused turn.
+        """
+        noted = None if self.is_new else self.journal.answers.get(key + TOLD)
+        aside = log.side_data
+        if noted is not None and aside is not None and "advanced" not in aside:
+            log.records += noted[0]
+            aside["advanced"] = noted[0]
+        return noted
 
     @property
     def shares(self) -> bool:
