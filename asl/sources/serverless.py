@@ -210,7 +210,7 @@ class ServerlessVariables:
             part = self.readable_place(section.member(str(index)))
             if part is not None and type(part.value) is dict:
                 yield part
-        if type(section.value) is dict or (section.value and not listed):
+        if type(section.value) is dict or (type(section.value) is list and not listed):
             yield section
 
     def section(self, *steps: str) -> FilePlace | None:

@@ -258,6 +258,13 @@ def test_other_names_of_a_state_machine(tmp_path: Path, head: str, names: list[s
     assert [result(asl.load(file, resource=name)) for name in names] == [1] * len(names)
 
 
+@pytest.mark.parametrize("functions", ["1", "[1]", "text", "null"])
+def test_section_of_another_type(functions: str) -> None:
+    """A section of functions that is no object declares none."""
+    text = written("1").replace("\n  charge-card: {handler: a.b}", f" {functions}")
+    assert result(load(text.encode(), name="serverless.yml")) == 1
+
+
 def test_name_that_cannot_be_evaluated(tmp_path: Path) -> None:
     """The fault concerns only the state machine of the name."""
     file = tmp_path / "serverless.yml"
