@@ -40,8 +40,8 @@ from asl.states.errors import RaisedError
 from asl.states.items.dataset import Dataset
 from asl.states.items.pages import read_page
 from asl.states.map_data import ObjectFault
-from asl.temporal.budget_activities import BudgetActivities
-from asl.temporal.call_counts import CallCounts
+from asl.temporal.budgets.activities import BudgetActivities
+from asl.temporal.budgets.call_counts import CallCounts
 from asl.temporal.calls import (
     CallOutcome,
     RemoteFrame,

@@ -32,7 +32,7 @@ from asl.states.blocks.progress import Milestone, ProgressPlan, ReportedProgress
 from asl.states.blocks.streaming import StreamPlan
 from asl.states.calls import CallOptions, CallPart, Target
 from asl.states.errors import BudgetOverrun, Suspension
-from asl.temporal.call_budgets import (
+from asl.temporal.budgets.call_accounts import (
     WORKFLOW_EVENTS,
     count_begun,
     count_used,

@@ -11,6 +11,7 @@ from temporalio import workflow
 from asl.bindings import ResolvedBindings
 from asl.effects.services import MapItem, Notify
 from asl.effects.suspension import SuspensionMonitor
+from asl.temporal.budgets.in_workflows import WorkflowBudgets
 from asl.temporal.independent import ExecutionStarter
 from asl.temporal.remote import (
     CallGate,
@@ -21,7 +22,6 @@ from asl.temporal.remote import (
 )
 from asl.temporal.sizes import check_size
 from asl.temporal.slices import Slicer
-from asl.temporal.workflow_budgets import WorkflowBudgets
 
 __all__ = ["LONG", "MAX_EVENTS", "WorkflowClaim", "continue_in_new_run", "must_leave"]
 

@@ -19,8 +19,8 @@ from asl.program import Program
 from asl.stores.executions import UNREGISTERED, ExecutionOrigin
 from asl.stores.session import ThreadSessions
 from asl.temporal.payloads import pack, unpack
-from asl.temporal.registry_connection import RegistryConnection
-from asl.temporal.registry_copy import RegistryCopy
+from asl.temporal.registry.connection import RegistryConnection
+from asl.temporal.registry.copies import RegistryCopy
 
 __all__ = ["FoundMachine", "MachineFinder", "RegisteredMachines"]
 

@@ -8,7 +8,7 @@ from temporalio.plugin import SimplePlugin
 
 from asl.bindings import Bindings, bind, refuse_unknown, takes_bindings
 from asl.temporal.activities import AgentActivities
-from asl.temporal.budget_activities import BudgetActivities
+from asl.temporal.budgets.activities import BudgetActivities
 from asl.temporal.worker import WORKFLOWS
 
 __all__ = ["plugin"]

@@ -44,7 +44,7 @@ from asl.stores.session import ThreadSessions
 from asl.stores.transfer import export_executions, import_execution
 from asl.temporal.addresses import parse_address
 from asl.temporal.answers import apply_answer
-from asl.temporal.budget_client import BudgetClient
+from asl.temporal.budgets.client import BudgetClient
 from asl.temporal.client import TemporalClient
 from asl.temporal.follower import ExecutionFollower
 from asl.temporal.lists import ExecutionList
@@ -57,7 +57,7 @@ from asl.temporal.payloads import (
     TokenMessage,
 )
 from asl.temporal.reader import TemporalReader
-from asl.temporal.registry_backend import RegistryBackend
+from asl.temporal.registry.backend import RegistryBackend
 from asl.temporal.runner import TemporalRunner, calls_agents
 from asl.temporal.starts import WorkflowStarter
 from asl.temporal.task_tokens import TemporalTaskTokens

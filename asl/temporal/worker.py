@@ -30,7 +30,7 @@ from asl.core.errors import AslError
 from asl.core.lazy import load_object, wrap_errors
 from asl.temporal.activities import AgentActivities
 from asl.temporal.addresses import TemporalAddress
-from asl.temporal.budget_activities import BudgetActivities
+from asl.temporal.budgets.activities import BudgetActivities
 from asl.temporal.claim_check import data_converter
 from asl.temporal.slice_workflow import SliceWorkflow
 from asl.temporal.workflow import ExecutionWorkflow

@@ -22,6 +22,7 @@ from asl.effects.delivery import DeferredSink
 from asl.engine.result import Result
 from asl.stores.executions import ENDED
 from asl.temporal.answers import apply_answer, apply_token_answer
+from asl.temporal.budgets.in_workflows import WorkflowBudgets
 from asl.temporal.claims import WorkflowClaim, continue_in_new_run, must_leave
 from asl.temporal.independent import ExecutionStarter
 from asl.temporal.payloads import (
@@ -42,7 +43,6 @@ from asl.temporal.payloads import (
 from asl.temporal.remote import CallGate, RemoteActivities, RemoteNotifier, send_remotely
 from asl.temporal.sizes import check_length
 from asl.temporal.slices import Slicer
-from asl.temporal.workflow_budgets import WorkflowBudgets
 from asl.temporal.workflow_store import SHORTEST, WorkflowClock, WorkflowStore
 
 __all__ = ["ExecutionWorkflow"]

@@ -30,7 +30,7 @@ from temporalio.service import RPCError
 
 from asl.core.values import Json
 from asl.temporal.addresses import TemporalAddress
-from asl.temporal.budget_client import BudgetClient
+from asl.temporal.budgets.client import BudgetClient
 from asl.temporal.payloads import CALL, unpack_call
 from asl.temporal.worker import connect
 from tests.temporal.servers import QUEUE, Server, find_binary, run

@@ -17,9 +17,12 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 import asl
 from asl.core.values import Json
-from asl.temporal import budget_client, budget_workflow, claims, workflow_budgets
-from asl.temporal.budget_client import BudgetClient
-from asl.temporal.budget_workflow import ExchangeMessage
+from asl.temporal import claims
+from asl.temporal.budgets import client as budget_client
+from asl.temporal.budgets import in_workflows
+from asl.temporal.budgets import workflow as budget_workflow
+from asl.temporal.budgets.client import BudgetClient
+from asl.temporal.budgets.workflow import ExchangeMessage
 from asl.temporal.store import TemporalStore
 from asl.temporal.worker import WORKFLOWS
 from tests.temporal.servers import find_binary, run
@@ -52,7 +55,7 @@ def store(server: str) -> Iterator[TemporalStore]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for less time than in production."""
-    monkeypatch.setattr(workflow_budgets, "INTERVAL", 0.2)
+    monkeypatch.setattr(in_workflows, "INTERVAL", 0.2)
     monkeypatch.setattr(budget_workflow, "SILENT", 0.0)
     monkeypatch.setattr(budget_client, "LOOK", 0.0)
 

@@ -12,9 +12,10 @@ import asl
 from asl.service.service import StatesService
 from asl.stores.audit import START, AuditEntry, AuditFilter, add_entry, list_entries
 from asl.stores.resources import Resource, find_resource, put_resource
-from asl.temporal import audit_workflow, registry_workflow
 from asl.temporal.payloads import pack, unpack
-from asl.temporal.registry_workflow import CommitMessage, RegistryWorkflow, ResourceRow
+from asl.temporal.registry import audit_workflow
+from asl.temporal.registry import workflow as registry_workflow
+from asl.temporal.registry.workflow import CommitMessage, RegistryWorkflow, ResourceRow
 from tests.temporal.test_serve import ROLE, WAIT, request, until
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

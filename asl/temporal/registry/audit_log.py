@@ -11,7 +11,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from asl.core.values import compact
 from asl.stores.audit import AuditEntry
-from asl.temporal.audit_workflow import (
+from asl.temporal.registry.audit_workflow import (
     BEGINNING,
     ENTRY,
     AuditStart,

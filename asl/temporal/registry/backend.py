@@ -17,9 +17,9 @@ from asl.stores.memory import MemoryConnection
 from asl.stores.statements import Row, Select, Values
 from asl.stores.tables import AUDIT, BLOB, DOCUMENT, RESOURCE
 from asl.temporal.client import TemporalClient
-from asl.temporal.registry import Registry
-from asl.temporal.registry_copy import RegistryCopy
-from asl.temporal.registry_workflow import ResourceRow
+from asl.temporal.registry.copies import RegistryCopy
+from asl.temporal.registry.resources import Registry
+from asl.temporal.registry.workflow import ResourceRow
 
 __all__ = ["RegistryBackend"]
 

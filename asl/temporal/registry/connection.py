@@ -19,9 +19,9 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from asl.stores.errors import StoreConflict, StoreError
-from asl.temporal.audit_workflow import AuditWorkflow
 from asl.temporal.payloads import unpack
-from asl.temporal.registry_workflow import (
+from asl.temporal.registry.audit_workflow import AuditWorkflow
+from asl.temporal.registry.workflow import (
     CHANGES,
     COMMIT,
     CONFLICT,

@@ -12,9 +12,9 @@ from typing import Final
 from uuid import uuid4
 
 from asl.core.values import Json
-from asl.temporal.budget_client import BudgetClient
-from asl.temporal.budget_copies import BudgetCopies, Holding
-from asl.temporal.budget_workflow import ExchangeMessage
+from asl.temporal.budgets.client import BudgetClient
+from asl.temporal.budgets.copies import BudgetCopies, Holding
+from asl.temporal.budgets.workflow import ExchangeMessage
 
 __all__ = ["CallCounts"]
 

@@ -11,7 +11,7 @@ from asl.stores.audit import AuditEntry
 from asl.stores.memory import MemoryBackend
 from asl.stores.tables import AUDIT, BLOB, DOCUMENT, LARGE, RESOURCE
 from asl.stores.values import pack_small
-from asl.temporal.registry_workflow import Changes
+from asl.temporal.registry.workflow import Changes
 
 __all__ = ["RegistryCopy"]
 

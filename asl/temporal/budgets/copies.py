@@ -15,8 +15,8 @@ from typing import NamedTuple, Protocol
 from asl.core.values import Json
 from asl.engine.pool_entries import remove_execution
 from asl.states.errors import Suspension
-from asl.temporal.budget_changes import Change, apply, compare, copy_budget, merge
-from asl.temporal.budget_workflow import ExchangeMessage
+from asl.temporal.budgets.changes import Change, apply, compare, copy_budget, merge
+from asl.temporal.budgets.workflow import ExchangeMessage
 
 __all__ = ["BudgetCopies", "BudgetLink", "Holding"]
 

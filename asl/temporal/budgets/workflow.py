@@ -17,7 +17,7 @@ from temporalio import workflow
 
 from asl.core.values import Json
 from asl.engine.pool_entries import release_entries
-from asl.temporal.budget_changes import Change, apply, compare, invert
+from asl.temporal.budgets.changes import Change, apply, compare, invert
 from asl.temporal.payloads import pack, unpack
 
 __all__ = [

@@ -21,7 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from asl.core.values import Json
-from asl.temporal.budget_workflow import (
+from asl.temporal.budgets.workflow import (
     BUDGET,
     EXCHANGE,
     VALUE,

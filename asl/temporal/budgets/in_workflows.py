@@ -15,9 +15,9 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from asl.core.values import Json, compact
-from asl.temporal.budget_activities import BUDGETS, BudgetsAnswer
-from asl.temporal.budget_copies import BudgetCopies, Holding
-from asl.temporal.budget_workflow import ExchangeMessage
+from asl.temporal.budgets.activities import BUDGETS, BudgetsAnswer
+from asl.temporal.budgets.copies import BudgetCopies, Holding
+from asl.temporal.budgets.workflow import ExchangeMessage
 from asl.temporal.payloads import unpack
 
 __all__ = ["WorkflowBudgets"]

@@ -12,8 +12,8 @@ from temporalio import activity
 
 from asl.bindings import Bindings, bind
 from asl.core.values import compact
-from asl.temporal.budget_client import BudgetClient
-from asl.temporal.budget_workflow import ExchangeMessage
+from asl.temporal.budgets.client import BudgetClient
+from asl.temporal.budgets.workflow import ExchangeMessage
 from asl.temporal.payloads import pack
 
 __all__ = ["BUDGETS", "BudgetActivities", "BudgetsAnswer"]

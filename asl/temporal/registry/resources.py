@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 from asl.stores.audit import AuditEntry
 from asl.stores.errors import StoreError
-from asl.temporal.audit_log import AuditLog
 from asl.temporal.client import TemporalClient
 from asl.temporal.payloads import pack
-from asl.temporal.registry_connection import RegistryConnection
-from asl.temporal.registry_workflow import Changes, CommitMessage, ResourceRow
+from asl.temporal.registry.audit_log import AuditLog
+from asl.temporal.registry.connection import RegistryConnection
+from asl.temporal.registry.workflow import Changes, CommitMessage, ResourceRow
 
 __all__ = ["Registry"]
 

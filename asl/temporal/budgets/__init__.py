@@ -1,0 +1,1 @@
+"""Budgets that executions on Temporal share, and those of calls on workers."""

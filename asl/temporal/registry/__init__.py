@@ -1,0 +1,1 @@
+"""What the servers of a queue share: registered resources and the audit log."""
