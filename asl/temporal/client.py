@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 from temporalio.api.common.v1 import WorkflowExecution as ExecutionReference
 from temporalio.api.enums.v1 import PendingActivityState, TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.api.workflowservice.v1 import (
     DeleteWorkflowExecutionRequest,
     DescribeTaskQueueRequest,
@@ -40,9 +41,9 @@ from asl.stores.errors import StoreError
 from asl.temporal import sizes
 from asl.temporal.addresses import TemporalAddress
 from asl.temporal.claim_check import has_bucket
-from asl.temporal.payloads import EXECUTION, STATE, GivenBindings, Memo, StartMessage
+from asl.temporal.payloads import EXECUTION, MISSING, STATE, GivenBindings, Memo, StartMessage
 from asl.temporal.queries import execution_query, quoted
-from asl.temporal.worker import connect, is_gone
+from asl.temporal.worker import LIVE, connect, is_gone
 
 __all__ = [
     *("ListedExecution", "TemporalClient", "WorkflowState"),
@@ -298,8 +299,7 @@ class TemporalClient:
                 )
             elif not self.workers():
                 problems.append("no worker runs its workflow")
-        scheduled = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
-        pending = [each for each in raw.pending_activities if each.state == scheduled]
+        pending = _scheduled(found)
         problems += [
             f"a call fails on its workers: {each.last_failure.message}"
             for each in pending
@@ -308,6 +308,16 @@ class TemporalClient:
         if pending and not problems and not self.workers(activities=True):
             problems.append(f"no worker makes its calls: {len(pending)}")
         return list(dict.fromkeys(problems))
+
+    def missing_bindings(self, found: WorkflowExecutionDescription) -> list[str]:
+        """Return why calls of a workflow wait for another worker, if only this process has any."""
+        failures = [each.last_failure for each in _scheduled(found)]
+        missing = [
+            each.message for each in failures if each.application_failure_info.type == MISSING
+        ]
+        if not missing or any(each not in LIVE for each in self.workers(activities=True)):
+            return []
+        return list(dict.fromkeys(missing))
 
     # Lists
 
@@ -455,3 +465,9 @@ def calls_back() -> bool:
 def _time(seconds: float) -> str:
     """Return an epoch second in the server's language."""
     return datetime.fromtimestamp(max(0.0, seconds), UTC).isoformat()
+
+
+def _scheduled(found: WorkflowExecutionDescription) -> list[PendingActivityInfo]:
+    """Return the activities of a workflow that no worker performs now."""
+    scheduled = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
+    return [each for each in found.raw_description.pending_activities if each.state == scheduled]

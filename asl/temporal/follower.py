@@ -20,7 +20,7 @@ QUICK: Final = 0.1
 SLOW: Final = 1.0
 """Shortest and longest seconds between two looks at an execution."""
 UNSERVED: Final = 2.0
-"""Seconds after which a caller without bindings asks whether a worker is there."""
+"""Seconds after which a caller asks whether a worker makes the calls."""
 
 
 class ExecutionFollower:
@@ -65,7 +65,7 @@ class ExecutionFollower:
             if self._has_ended(stored) or self._waits_for_answers(stored):
                 return
             now = time.monotonic()
-            if not self._calls_agents and now - last > UNSERVED:
+            if now - last > UNSERVED:
                 last = now
                 self._require_worker()
             self._stopped.wait(min(SLOW, QUICK + (now - begun) / 50))
@@ -106,7 +106,8 @@ class ExecutionFollower:
         Raises:
             StoreError: There is none.
         """
-        needs = self._reader.needs(self._name)
+        reader, name = self._reader, self._name
+        needs = reader.missing_bindings(name) if self._calls_agents else reader.needs(name)
         if needs:
             raise StoreError(
                 f"the execution {self._name!r} waits ({'; '.join(needs)}): start 'asl worker "

@@ -96,6 +96,10 @@ class TemporalReader(ExecutionReader):
         found = self.client.describe(self.root(name))
         return [] if found.close_time is not None else self.client.waits(found)
 
+    def missing_bindings(self, name: str) -> list[str]:
+        """Return why calls wait for a worker, if only this process has any."""
+        return self.client.missing_bindings(self.client.describe(self.root(name)))
+
     def spending(self, stored: StoredExecution) -> Json:
         """Return the recorded usage of a listed execution."""
         return super().spending(self.get(stored.name))

@@ -153,6 +153,8 @@ def test_refusals(store: Store, target: str) -> None:
         store.get("nothing")
     with pytest.raises(StoreError, match="asl worker"):
         store.run(APPROVAL, {}, agents={})
+    with pytest.raises(StoreError, match="asl worker"):
+        store.run(APPROVAL, {}, agents={"Nobody": str})
     with pytest.raises(AslError, match="no namespace 'missing'"):
         asl.open_store(f"temporal://{target}/missing")
     with pytest.raises(AslError, match="cannot reach"):
