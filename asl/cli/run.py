@@ -300,10 +300,10 @@ def _warn_missing_requestor(program: "Program") -> None:
 
 
 def _leaves_execution(stop: BaseException) -> bool:
-    """Return whether an interruption leaves an execution in the store; a refused run does not."""
-    from asl.stores.errors import StoreError
+    """Return whether an interruption leaves an execution that the same bindings continue."""
+    from asl.stores.errors import ExecutionWaits, StoreError
 
-    return isinstance(stop, KeyboardInterrupt | StoreError)
+    return isinstance(stop, KeyboardInterrupt | StoreError) and not isinstance(stop, ExecutionWaits)
 
 
 def _print_end(result: "Result", document: "Document", store: "Store | None") -> None:

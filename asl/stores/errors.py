@@ -8,6 +8,7 @@ __all__ = [
     "CLOSED",
     "CONTRADICTED",
     "UNREADABLE",
+    "ExecutionWaits",
     "LeaseLost",
     "StoreConflict",
     "StoreContradicted",
@@ -37,6 +38,10 @@ UNREADABLE: Final = (
 
 class StoreError(AslError):
     """The store cannot be used, for the reason in the message; acknowledged changes are safe."""
+
+
+class ExecutionWaits(StoreError):
+    """The execution on a server waits for a worker that makes its calls."""
 
 
 class LeaseLost(StoreError):

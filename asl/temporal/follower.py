@@ -10,7 +10,7 @@ from typing import Final
 from asl.effects.runtime import Listener
 from asl.engine.execution import Execution
 from asl.executions.execution_reader import EventFeed
-from asl.stores.errors import StoreError
+from asl.stores.errors import ExecutionWaits
 from asl.stores.executions import ENDED, StoredExecution
 from asl.temporal.reader import TemporalReader
 
@@ -56,7 +56,7 @@ class ExecutionFollower:
         """Return when the execution has ended or waits for answers, or `stop` was called.
 
         Raises:
-            StoreError: It waits for calls that no worker makes.
+            ExecutionWaits: It waits for calls that no worker makes.
         """
         begun = last = time.monotonic()
         while not self._stopped.is_set():
@@ -104,12 +104,12 @@ class ExecutionFollower:
         """Check that a worker makes the calls of the execution.
 
         Raises:
-            StoreError: There is none.
+            ExecutionWaits: There is none.
         """
         reader, name = self._reader, self._name
         needs = reader.missing_bindings(name) if self._calls_agents else reader.needs(name)
         if needs:
-            raise StoreError(
+            raise ExecutionWaits(
                 f"the execution {self._name!r} waits ({'; '.join(needs)}): start 'asl worker "
                 f"--store {self._reader.client.address} --agents FILE'"
             )
