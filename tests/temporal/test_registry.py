@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Event
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from asl.stores.resources import Resource, find_resource, put_resource
 from asl.temporal.payloads import pack, unpack
 from asl.temporal.registry import audit_workflow
 from asl.temporal.registry import workflow as registry_workflow
+from asl.temporal.registry.audit_workflow import AuditStart
 from asl.temporal.registry.workflow import CommitMessage, RegistryWorkflow, ResourceRow
 from tests.temporal.test_serve import ROLE, WAIT, request, until
 
@@ -58,6 +61,35 @@ def test_a_full_registry_refuses_all_but_deletions(monkeypatch: pytest.MonkeyPat
     registry.check(message(1, row("a", None)))
 
 
+def entry(number: int) -> AuditEntry:
+    return AuditEntry(float(number), "ann", "token", "execution.start", "it", {"n": number})
+
+
+def test_entries_that_come_while_the_log_works_are_read(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server adds them to the history only after the work."""
+    begun, ends, read = Event(), Event(), audit_workflow.read_entry
+
+    def slow(text: str, start: AuditStart) -> AuditEntry:
+        begun.set()
+        ends.wait(5)
+        return read(text, start)
+
+    monkeypatch.setattr(audit_workflow, "read_entry", slow)
+    with asl.open_store(address) as store:
+        find_resource(store.session, "none")  # this process runs the workflow
+        for number in range(2):
+            add_entry(store.session, entry(number))
+            store.session.flush()
+            assert begun.wait(5)
+        with ThreadPoolExecutor() as pool:
+            found = pool.submit(lambda: list_entries(store.session))
+            wait([found], timeout=0.2)
+            ends.set()
+            assert [each.id for each in found.result()] == [2, 1]
+
+
 def test_servers_share_the_audit_log(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its entries keep numbers and hashes in further runs of its workflow."""
     monkeypatch.setattr(audit_workflow, "MAX_EVENTS", 12)
@@ -66,10 +98,7 @@ def test_servers_share_the_audit_log(address: str, monkeypatch: pytest.MonkeyPat
         find_resource(two.session, "none")  # this process runs the workflow
         for number in range(8):
             store = (one, two)[number % 2]
-            entry = AuditEntry(
-                float(number), "ann", "token", "execution.start", "it", {"n": number}
-            )
-            add_entry(store.session, entry)
+            add_entry(store.session, entry(number))
             store.session.flush()
         found = list_entries(two.session)
         assert [(each.id, each.details["n"]) for each in found] == [

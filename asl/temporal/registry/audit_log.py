@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
-from temporalio.api.enums.v1 import EventType
+from temporalio.api.enums.v1 import EventType, PendingWorkflowTaskState
 from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.service import RPCError, RPCStatusCode
@@ -22,6 +23,11 @@ from asl.temporal.registry.audit_workflow import (
 __all__ = ["AuditLog"]
 
 SIGNALED: Final = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED
+STARTED: Final = PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_STARTED
+"""State in which a worker continues the workflow; the server adds signals to the history later."""
+LOOK: Final = 0.02
+LOOKS: Final = 100
+"""Seconds between two looks at the workflow, and their maximum number: its worker may have died."""
 
 
 class AuditLog:
@@ -56,8 +62,7 @@ class AuditLog:
         """Return the entries that the server still has, the oldest first."""
         found: list[AuditEntry] = []
         try:
-            run = (await self._client.get_workflow_handle(self._name).describe()).run_id
-            latest = run
+            latest = run = await self._latest_run()
             while run:
                 before, entries = self._ended.get(run) or await self._read(run)
                 if run != latest:
@@ -68,6 +73,15 @@ class AuditLog:
             if error.status is not RPCStatusCode.NOT_FOUND:  # none yet, or deleted by now
                 raise
         return found
+
+    async def _latest_run(self) -> str:
+        """Return the latest run, once its history has all entries that were added before."""
+        for _ in range(LOOKS):
+            found = await self._client.get_workflow_handle(self._name).describe()
+            if found.raw_description.pending_workflow_task.state != STARTED:
+                break
+            await asyncio.sleep(LOOK)
+        return found.run_id
 
     async def _read(self, run: str) -> tuple[str, list[AuditEntry]]:
         """Return the run before a run, empty for none, and its entries."""
