@@ -171,4 +171,5 @@ def test_a_run_that_continues_in_another_server_has_its_earlier_children(tmp_pat
     arn = asyncio.run(begin())
     gate = asyncio.Event()
     asyncio.run(continued(arn))
-    assert done == [1, 2, 3, 4, 5]
+    assert done[:2] == [1, 2]
+    assert sorted(done) == [1, 2, 3, 4, 5]  # three at the same time

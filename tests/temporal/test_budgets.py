@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
@@ -354,9 +355,12 @@ def test_calls_of_all_workers_count_for_rate_limits(store: TemporalStore) -> Non
 
 
 def test_a_call_with_a_shared_budget_costs_four_events(store: TemporalStore) -> None:
+    """A busy machine may take more workflow tasks, of three events each."""
+
     def count(**budget: Any) -> int:
         result = store.run(spending(**budget), 0.1, agents={"pay": pay})
         handle = store.client.raw.get_workflow_handle(result.name)
-        return len(store.client.run(handle.fetch_history()).events)
+        kinds = [each.event_type for each in store.client.run(handle.fetch_history()).events]
+        return len([each for each in kinds if "WORKFLOW_TASK" not in EventType.Name(each)])
 
     assert count(MaxCostPerDay=1) - count(MaxCost=1) == 4 + 4
