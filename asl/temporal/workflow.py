@@ -76,9 +76,9 @@ class ExecutionWorkflow:
             self.store.begin(self.name, start, info.workflow_start_time)
         except AslError as error:
             self._refusal = error
-        self._slicer = Slicer(must_leave, start.get("bindings", "{}"))
-        self._gate = CallGate(self._is_leaving)
         self._given = start.get("bindings", "{}")
+        self._slicer = Slicer(must_leave, self._given)
+        self._gate = CallGate(self._is_leaving)
         self._starter: ExecutionStarter | None = ExecutionStarter(self._gate, self._given)
         self._activities = RemoteActivities(self._gate, workflow.memo().get("activities", ()))
         self._sink = DeferredSink()
